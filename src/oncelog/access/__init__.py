@@ -1,0 +1,1 @@
+"""Who may do what. One question, asked by every handler; today the answer is always yes."""
