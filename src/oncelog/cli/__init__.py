@@ -1,0 +1,1 @@
+"""The command line: `oncelog serve`, `oncelog demo`. Nothing imports this package."""
