@@ -1,0 +1,72 @@
+"""What the generator sends: a stream of produce or fetch requests over one connection, each a patched copy of one frame."""
+
+import struct
+
+from crc32c import crc32c
+
+from benchmarks.wire import CRC_AT, CRC_FROM, SEQUENCE_AT, Connection, fetch_frame, produce_frame, record_batch
+
+KILOBYTE_RECORD = bytes(range(256)) * 4
+TINY_RECORD = KILOBYTE_RECORD[:100]
+
+
+class ProduceLoad:
+    """Produce requests of one idempotent producer to one partition, one after the other."""
+
+    def __init__(self, connection: Connection, topic: bytes, values: list[bytes], producer: tuple[int, int]) -> None:
+        self.connection = connection
+        batch = record_batch(values, *producer)
+        self.frame = produce_frame(topic, 0, batch)
+        self.records_at = self.frame.index(batch[:CRC_FROM])
+        self._sequence_step = len(values)
+        self._sequence = 0
+        self._crc_covers = memoryview(self.frame)[self.records_at + CRC_FROM : self.records_at + len(batch)]
+        # Response header, its tags, one topic with its name, one partition with its index: then the error code.
+        self._error = slice(4 + 1 + 1 + 1 + len(topic) + 1 + 4, 4 + 1 + 1 + 1 + len(topic) + 1 + 4 + 2)
+
+    def send_next(self) -> None:
+        at = self.records_at
+        self.frame[at + SEQUENCE_AT : at + SEQUENCE_AT + 4] = self._sequence.to_bytes(4)
+        self.frame[at + CRC_AT : at + CRC_AT + 4] = crc32c(self._crc_covers).to_bytes(4)
+        self._sequence += self._sequence_step
+        self.connection.send(self.frame)
+
+    def check(self, response: memoryview) -> None:
+        if response[self._error] != b"\0\0":
+            raise RuntimeError(
+                f"the produce request was refused with error code {int.from_bytes(response[self._error])}"
+            )
+
+    def run(self, count: int, in_flight: int = 1) -> None:
+        for _ in range(in_flight):
+            self.send_next()
+        for _ in range(count - in_flight):
+            self.check(self.connection.response())
+            self.send_next()
+        for _ in range(in_flight):
+            self.check(self.connection.response())
+
+
+class FetchLoad:
+    """Fetch requests over one partition, each for the batch after the last one's; from the start again when it is through."""
+
+    def __init__(
+        self, connection: Connection, topic: bytes, max_bytes: int, records_per_batch: int, batches: int
+    ) -> None:
+        self.connection = connection
+        self.frame = fetch_frame(topic, 0, max_bytes)
+        marker = struct.pack(">iiqiqi", 0, -1, 0, -1, -1, max_bytes)
+        self._offset_at = self.frame.index(marker) + 8
+        self._records_per_batch = records_per_batch
+        self._batches = batches
+        self._next = 0
+        self.least_bytes = max_bytes // 2
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            at = self._offset_at
+            self.frame[at : at + 8] = (self._next * self._records_per_batch).to_bytes(8)
+            self._next = (self._next + 1) % self._batches
+            response = self.connection.call(self.frame)
+            if len(response) < self.least_bytes:
+                raise RuntimeError(f"a fetch was answered with {len(response)} bytes only")
