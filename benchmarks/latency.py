@@ -72,7 +72,7 @@ def measure(
 def run(chosen: Options) -> None:
     table = Table(
         "A tiny produce beside a saturating 1 MB producer",
-        f"Latency alone and beside it, {chosen.rounds} turns of {REQUESTS_PER_TURN} requests; on the floor: the machine's part.",
+        f"Alone and beside it, {chosen.rounds} turns of {REQUESTS_PER_TURN} requests; the floor's part is the machine's.",
         [
             "server",
             "1 MB producer",

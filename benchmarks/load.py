@@ -1,10 +1,9 @@
-"""What the generator sends: a stream of produce or fetch requests over one connection, each a patched copy of one frame."""
+"""What the generator sends: streams of produce or fetch requests over one connection, copies of one patched frame."""
 
 import struct
 
-from crc32c import crc32c
-
 from benchmarks.wire import CRC_AT, CRC_FROM, SEQUENCE_AT, Connection, fetch_frame, produce_frame, record_batch
+from oncelog.records.crc32c import crc32c
 
 KILOBYTE_RECORD = bytes(range(256)) * 4
 TINY_RECORD = KILOBYTE_RECORD[:100]
@@ -32,10 +31,8 @@ class ProduceLoad:
         self.connection.send(self.frame)
 
     def check(self, response: memoryview) -> None:
-        if response[self._error] != b"\0\0":
-            raise RuntimeError(
-                f"the produce request was refused with error code {int.from_bytes(response[self._error])}"
-            )
+        if error := int.from_bytes(response[self._error]):
+            raise RuntimeError(f"the produce request was refused with error code {error}")
 
     def run(self, count: int, in_flight: int = 1) -> None:
         for _ in range(in_flight):
@@ -48,7 +45,7 @@ class ProduceLoad:
 
 
 class FetchLoad:
-    """Fetch requests over one partition, each for the batch after the last one's; from the start again when it is through."""
+    """Fetch requests over one partition, a batch each, from the start again when it is through."""
 
     def __init__(
         self, connection: Connection, topic: bytes, max_bytes: int, records_per_batch: int, batches: int

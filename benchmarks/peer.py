@@ -1,4 +1,4 @@
-"""Apache Kafka beside us: one KRaft node from a directory of jars, for the benchmarks that compare with it in the same run.
+"""Apache Kafka beside us: one KRaft node from a directory of jars, to be measured in the same run.
 
 The jars are not part of the project: `--peer-jars DIR` names a directory with Kafka's server and its dependencies.
 """

@@ -1,4 +1,4 @@
-"""Tables as Markdown, so that what a run prints can stand in docs/benchmarks.md as it is, and the options every question takes."""
+"""Tables as Markdown, as they stand in docs/benchmarks.md, and the options every question takes."""
 
 import argparse
 import statistics

@@ -56,7 +56,7 @@ class Server:
 
 
 def cpu_seconds(pid: int) -> float:
-    # The number of a process' CPU clock, as clock_getcpuclockid(3) makes it: ~pid in the upper bits, "scheduled time" below.
+    # The number of a process' CPU clock, as clock_getcpuclockid(3) makes it.
     return time.clock_gettime((~pid << 3) | 2)
 
 

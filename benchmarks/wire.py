@@ -9,11 +9,11 @@ import socket
 import struct
 import time
 
-from crc32c import crc32c
+from oncelog.records.crc32c import crc32c
 
 CLIENT_ID = b"benchmark"
 PRODUCE, FETCH, CREATE_TOPICS, INIT_PRODUCER_ID = (0, 10), (1, 12), (19, 4), (22, 1)
-"""Key and version of each API that is used: the versions librdkafka asks for where the cost matters, old simple ones elsewhere."""
+"""Key and version of each API in use: those librdkafka asks for where the cost matters, old simple ones elsewhere."""
 COORDINATOR_LOAD_IN_PROGRESS = 14
 
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -87,7 +87,7 @@ def produce_response(topic: bytes) -> bytes:
 
 
 def fetch_response_head(topic: bytes, records_bytes: int) -> bytes:
-    """What stands before the records in an answer to `fetch_frame`. (The floor leaves away the few bytes after them.)"""
+    """What stands before the records in an answer to `fetch_frame`. The floor omits the few bytes after."""
     result = (
         struct.pack(">ihqqq", 0, 0, 1 << 40, 1 << 40, 0) + b"\0" + struct.pack(">i", -1) + uvarint(records_bytes + 1)
     )
