@@ -1,0 +1,170 @@
+"""Produce (0): append batches, and answer when they are acknowledged (MISSION P1-P5).
+
+One partition's failure leaves the others' results intact. acks=0 has no answer at all; if something failed the connection is
+closed instead, which is the only way to tell such a client that its metadata is stale.
+"""
+
+from typing import TYPE_CHECKING
+
+from oncelog.access.authorizer import Operation, topic as topic_resource
+from oncelog.broker.replies import NO_REPLY, CloseConnection, NoReply
+from oncelog.log.partition_log import Appended, RefusedRecords
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
+from oncelog.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from oncelog.waiting.later import Later
+
+if TYPE_CHECKING:
+    from oncelog.broker.caller import Caller
+    from oncelog.broker.node import Node
+    from oncelog.broker.partition import Partition
+    from oncelog.model.bytes_like import BytesLike
+
+TOPIC_ID_SINCE = 13
+CURRENT_LEADER_SINCE = 10
+
+#: A partition's answer that must still wait for the high watermark to reach an offset.
+_Waiting = tuple["Partition", int, PartitionProduceResponse]
+
+
+def handle_produce(
+    node: "Node", caller: "Caller", request: ProduceRequest, version: int
+) -> "ProduceResponse | Later[ProduceResponse] | NoReply | CloseConnection":
+    acks = request.acks
+    waiting: list[_Waiting] = []
+    failed = False
+    responses: list[TopicProduceResponse] = []
+    for topic_data in request.topic_data:
+        name, refused = _resolve_topic(node, caller, topic_data, version)
+        if acks not in (-1, 0, 1):
+            refused = Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: choose 0, 1 or -1")
+        answers: list[PartitionProduceResponse] = []
+        for data in topic_data.partition_data:
+            index = data.index
+            if refused is None:
+                answer = _append(node, name, index, data.records, acks, version, waiting)
+            else:
+                answer = _refusal(node, None, index, refused, version)
+            failed = failed or answer.error_code != 0
+            answers.append(answer)
+        responses.append(TopicProduceResponse(name=name, topic_id=topic_data.topic_id, partition_responses=answers))
+    if acks == 0:
+        return CloseConnection("a produce with acks=0 failed") if failed else NO_REPLY
+    response = ProduceResponse(responses=responses)
+    if failed and version >= CURRENT_LEADER_SINCE:
+        _add_endpoints(node, response)
+    if not waiting:
+        return response
+    delayed = DelayedProduce(waiting, response)
+    node.room.watch(delayed, [partition.topic_partition for partition, _, _ in waiting], request.timeout_ms)
+    return delayed.answer
+
+
+def _resolve_topic(
+    node: "Node", caller: "Caller", data: TopicProduceData, version: int
+) -> "tuple[str, Refused | None]":
+    name = data.name
+    if version >= TOPIC_ID_SINCE:
+        known = node.cluster.topic_by_id(data.topic_id)
+        if known is None:
+            return "", Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+        name = known.name
+    if not node.access.may(caller.principal, Operation.WRITE, topic_resource(name)):
+        return name, Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"{caller.principal} may not write to {name}")
+    if name in node.internal_topics:
+        return name, Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
+    return name, None
+
+
+def _append(
+    node: "Node", name: str, index: int, records: "BytesLike | None", acks: int, version: int, waiting: list[_Waiting]
+) -> PartitionProduceResponse:
+    partition = node.partitions.get(name, index)
+    if isinstance(partition, Refused):
+        return _refusal(node, None, index, partition, version)
+    appended = partition.append(b"" if records is None else records, node.clock.now_ms(), acks=acks)
+    if not isinstance(appended, Appended):
+        return _refusal(node, partition, index, appended, version)
+    answer = PartitionProduceResponse(
+        index=index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+    # With group commit even acks=1 means "on this broker's disk"; with the page cache the append is already acknowledged.
+    if acks != 0 and not partition.is_acknowledged(appended.last_offset + 1):
+        waiting.append((partition, appended.last_offset + 1, answer))
+    return answer
+
+
+def _refusal(
+    node: "Node", partition: "Partition | None", index: int, refused: Refused, version: int
+) -> PartitionProduceResponse:
+    answer = PartitionProduceResponse(
+        index=index,
+        error_code=refused.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=refused.why,
+    )
+    if isinstance(refused, RefusedRecords):
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why) for at, why in refused.records
+        ]
+    if partition is not None and version >= CURRENT_LEADER_SINCE and refused.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        answer.current_leader = LeaderIdAndEpoch(leader_id=node.node_id, leader_epoch=partition.leader_epoch)
+    return answer
+
+
+def _add_endpoints(node: "Node", response: ProduceResponse) -> None:
+    if any(answer.current_leader is not None for topic in response.responses for answer in topic.partition_responses):
+        host, port = node.advertised
+        response.node_endpoints = [NodeEndpoint(node_id=node.node_id, host=host, port=port)]
+
+
+class DelayedProduce:
+    """A produce whose appends are done and whose acknowledgement is not (MISSION P3): the clock runs from here."""
+
+    __slots__ = ("answer", "_waiting", "_response")
+
+    def __init__(self, waiting: list[_Waiting], response: ProduceResponse) -> None:
+        self.answer: Later[ProduceResponse] = Later()
+        self._waiting = waiting
+        self._response = response
+
+    def try_complete(self) -> bool:
+        still: list[_Waiting] = []
+        for partition, required_offset, answer in self._waiting:
+            if partition.is_acknowledged(required_offset):
+                continue
+            if partition.storage_problem is not None:
+                _overwrite(answer, partition.storage_problem.code, partition.storage_problem.why)
+            else:
+                still.append((partition, required_offset, answer))
+        self._waiting = still
+        if still:
+            return False
+        self.answer.complete(self._response)
+        return True
+
+    def expire(self) -> None:
+        for partition, _, answer in self._waiting:
+            _overwrite(answer, ErrorCode.REQUEST_TIMED_OUT, f"{partition.topic_partition}: not acknowledged in time")
+        self.answer.complete(self._response)
+
+
+def _overwrite(answer: PartitionProduceResponse, code: ErrorCode, why: str) -> None:
+    answer.error_code = code
+    answer.error_message = why
+    answer.base_offset = -1
+    answer.log_append_time_ms = -1

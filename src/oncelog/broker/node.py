@@ -1,0 +1,47 @@
+"""One broker as its handlers see it: the parts, by name. It holds them and decides nothing."""
+
+import os
+from typing import TYPE_CHECKING
+
+from oncelog.access.authorizer import AllowAll, Authorizer
+from oncelog.broker.fetch_sessions import FetchSessions
+from oncelog.broker.waiting_room import WaitingRoom
+from oncelog.quotas.limits import Limits, Unlimited
+
+if TYPE_CHECKING:
+    from oncelog.broker.config import BrokerConfig
+    from oncelog.broker.group_coordinator import GroupCoordinator
+    from oncelog.broker.metadata import ClusterMetadata
+    from oncelog.broker.partitions import Partitions
+    from oncelog.runtime.clock import Clock
+    from oncelog.runtime.timers import Timers
+
+#: Topics the broker alone writes; clients may read them.
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+class Node:
+    cluster: "ClusterMetadata"
+    partitions: "Partitions"
+    groups: "GroupCoordinator"
+
+    def __init__(self, config: "BrokerConfig", clock: "Clock", timers: "Timers") -> None:
+        self.config = config
+        self.clock = clock
+        self.timers = timers
+        self.node_id: int = config.node_id
+        self.cluster_id = ""
+        #: Where clients are told to connect; known once the listener is bound.
+        self.advertised: tuple[str, int] = ("", 0)
+        self.internal_topics = INTERNAL_TOPICS
+        self.access: Authorizer = AllowAll()
+        self.quotas: Limits = Unlimited()
+        self.room = WaitingRoom(clock, timers)
+        self.fetch_sessions = FetchSessions(
+            config.max_incremental_fetch_session_cache_slots,
+            evict_after_ms=120_000,
+            new_id=lambda: int.from_bytes(self.random_bytes(4), "big") & 0x7FFFFFFF,
+        )
+
+    def random_bytes(self, count: int) -> bytes:
+        return os.urandom(count)

@@ -1,0 +1,139 @@
+"""A partition this node leads: its log, what its replicas have, and who waits for it.
+
+Every append goes through here, from clients and from the broker itself, so the rules for "acknowledged" stand in one place:
+an append is acknowledged once the high watermark has passed it.
+"""
+
+from typing import TYPE_CHECKING
+
+from oncelog.log.partition_log import Appended, PartitionLog
+from oncelog.model.bytes_like import BytesLike
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
+from oncelog.model.topic_partition import TopicPartition
+from oncelog.replication.leader import LeaderView
+from oncelog.waiting.later import Later, completed
+
+if TYPE_CHECKING:
+    from oncelog.broker.group_commit import GroupCommit
+    from oncelog.broker.waiting_room import WaitingRoom
+    from oncelog.runtime.clock import Clock
+
+
+class Partition:
+    __slots__ = (
+        "topic_partition",
+        "log",
+        "leader_epoch",
+        "storage_problem",
+        "_node_id",
+        "_replicas",
+        "_clock",
+        "_room",
+        "_group_commit",
+    )
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        leader_epoch: int,
+        node_id: int,
+        in_sync: list[int],
+        clock: "Clock",
+        room: "WaitingRoom",
+        group_commit: "GroupCommit | None",
+    ) -> None:
+        self.topic_partition: TopicPartition = log.topic_partition
+        self.log = log
+        self.leader_epoch = leader_epoch
+        #: Set when a flush failed: what the disk holds is then unknown, and nothing more is taken until a restart looks.
+        self.storage_problem: Refused | None = None
+        self._node_id = node_id
+        self._replicas = LeaderView(node_id, in_sync)
+        self._clock = clock
+        self._room = room
+        self._group_commit = group_commit
+        # What a restart found in the log is what this replica has: nobody else can know better on one node.
+        self.safe_up_to(log.log_end_offset)
+
+    @property
+    def in_sync(self) -> tuple[int, ...]:
+        return self._replicas.in_sync
+
+    def append(
+        self, records: BytesLike, now_ms: int, *, acks: int = -1, from_client: bool = True
+    ) -> Appended | Refused:
+        if self.storage_problem is not None:
+            return self.storage_problem
+        if acks == -1:
+            too_few = self._replicas.enough_in_sync(self.log.config.min_insync_replicas)
+            if too_few is not None:
+                return too_few
+        appended = self.log.append_as_leader(records, self.leader_epoch, now_ms, from_client=from_client)
+        if isinstance(appended, Refused):
+            return appended
+        if self._group_commit is None:
+            self.safe_up_to(self.log.log_end_offset)
+        elif appended.last_offset >= self.log.high_watermark:
+            self._group_commit.request(self)
+        return appended
+
+    def append_internal(self, batch: bytes, timeout_ms: int = 30_000) -> "Later[Appended | Refused]":
+        """Append what the broker itself writes; the answer comes once it is acknowledged."""
+        appended = self.append(batch, self._clock.now_ms(), from_client=False)
+        if isinstance(appended, Refused) or self.is_acknowledged(appended.last_offset + 1):
+            return completed(appended)
+        waiting = UntilAcknowledged(self, appended)
+        self._room.watch(waiting, (self.topic_partition,), timeout_ms)
+        return waiting.answer
+
+    def is_acknowledged(self, required_offset: int) -> bool:
+        return self.log.high_watermark >= required_offset
+
+    def safe_up_to(self, offset: int) -> None:
+        """This replica holds everything below `offset` as safely as its flush policy promises."""
+        if self.log.advance_high_watermark(self._replicas.progress(self._node_id, offset)):
+            self._room.touch(self.topic_partition)
+
+    def fail_storage(self, why: str) -> None:
+        self.storage_problem = Refused(ErrorCode.KAFKA_STORAGE_ERROR, why)
+        self._room.touch(self.topic_partition)
+
+    def check_epoch(self, current_leader_epoch: int) -> Refused | None:
+        """A client that knows a leader epoch says so; it must be ours (KIP-320)."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return None
+        if current_leader_epoch < self.leader_epoch:
+            return Refused(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"leader epoch {current_leader_epoch} is over, {self.leader_epoch} is current: refresh the metadata",
+            )
+        return Refused(
+            ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"leader epoch {current_leader_epoch} has not reached this broker, which is at {self.leader_epoch}",
+        )
+
+
+class UntilAcknowledged:
+    """One append of the broker's own that waits for the high watermark."""
+
+    __slots__ = ("answer", "_partition", "_appended")
+
+    def __init__(self, partition: Partition, appended: Appended) -> None:
+        self.answer: Later[Appended | Refused] = Later()
+        self._partition = partition
+        self._appended = appended
+
+    def try_complete(self) -> bool:
+        if self._partition.storage_problem is not None:
+            self.answer.complete(self._partition.storage_problem)
+            return True
+        if self._partition.is_acknowledged(self._appended.last_offset + 1):
+            self.answer.complete(self._appended)
+            return True
+        return False
+
+    def expire(self) -> None:
+        self.answer.complete(
+            Refused(ErrorCode.REQUEST_TIMED_OUT, f"{self._partition.topic_partition}: not acknowledged in time")
+        )

@@ -1,0 +1,101 @@
+"""Every partition this node leads, by name. The cluster's metadata says which there are; this opens, keeps and closes their logs."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from oncelog.broker.logging import get_logger
+from oncelog.broker.partition import Partition
+from oncelog.log.partition_log import PartitionLog
+from oncelog.log.storage import Disk, StorageFailed
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
+from oncelog.model.topic_id import topic_id_text
+from oncelog.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from oncelog.broker.group_commit import GroupCommit
+    from oncelog.broker.node import Node
+    from oncelog.cluster.topic import PartitionState, Topic
+
+_log = get_logger(__name__)
+
+_UNKNOWN = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker does not host that topic or partition")
+
+
+class Partitions:
+    __slots__ = ("_node", "_disk", "_group_commit", "_by_topic", "_clean_shutdown")
+
+    def __init__(
+        self, node: "Node", disk: Disk, group_commit: "GroupCommit | None", *, clean_shutdown: bool
+    ) -> None:
+        self._node = node
+        self._disk = disk
+        self._group_commit = group_commit
+        self._by_topic: dict[str, dict[int, Partition]] = {}
+        #: What is opened before the broker serves was left by an earlier run; what comes later is new.
+        self._clean_shutdown = clean_shutdown
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self._by_topic.values():
+            yield from partitions.values()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_topic.values()))
+
+    def get(self, topic: str, partition: int) -> Partition | Refused:
+        partitions = self._by_topic.get(topic)
+        if partitions is None:
+            return _UNKNOWN
+        return partitions.get(partition) or _UNKNOWN
+
+    def of_topic(self, topic: str) -> dict[int, Partition]:
+        return self._by_topic.get(topic, {})
+
+    def create(self, topic: "Topic", index: int, state: "PartitionState") -> Partition:
+        """Open the partition's log, made if it is not there yet."""
+        node = self._node
+        topic_partition = TopicPartition(topic.name, index)
+        directory = str(topic_partition)
+        if not self._disk.exists(directory):
+            self._disk.make_directory(directory)
+            metadata = f"version: 0\ntopic_id: {topic_id_text(topic.topic_id)}"
+            self._disk.write_file(f"{directory}/partition.metadata", metadata.encode())
+        log = PartitionLog.open(
+            self._disk,
+            directory,
+            topic_partition,
+            node.config.log_config(topic.configs),
+            node.clock.now_ms(),
+            clean_shutdown=self._clean_shutdown,
+        )
+        partition = Partition(
+            log, state.leader_epoch, node.node_id, state.isr, node.clock, node.room, self._group_commit
+        )
+        self._by_topic.setdefault(topic.name, {})[index] = partition
+        return partition
+
+    def remove(self, topic: str) -> None:
+        """Forget a deleted topic's partitions: readers and writers that wait hear of it, its files go."""
+        for partition in self._by_topic.pop(topic, {}).values():
+            partition.fail_storage(f"{topic} was deleted")
+            partition.log.close()
+            doomed = f"{partition.topic_partition}.{self._node.random_bytes(8).hex()}-delete"
+            try:
+                # Renamed first: a crash in the middle of the removal must not leave half a log under a name that may come back.
+                self._disk.rename(str(partition.topic_partition), doomed)
+                self._disk.remove_tree(doomed)
+            except StorageFailed as problem:
+                _log.error("files of a deleted topic stay on disk", directory=doomed, problem=str(problem))
+
+    def update_config(self, topic: "Topic") -> None:
+        config = self._node.config.log_config(topic.configs)
+        for partition in self._by_topic.get(topic.name, {}).values():
+            partition.log.update_config(config)
+
+    def serving(self) -> None:
+        """Everything that was on disk is loaded: logs opened from now on are new."""
+        self._clean_shutdown = True
+
+    def close(self) -> None:
+        for partition in self:
+            partition.log.close()

@@ -1,0 +1,1 @@
+"""How copies of a partition agree: the in-sync set, the high watermark, leader epochs. Pure."""
