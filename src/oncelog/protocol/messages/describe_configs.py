@@ -1,0 +1,53 @@
+"""DescribeConfigs (32): read configs of topics and brokers."""
+
+from typing import Annotated
+
+from oncelog.protocol.schema import i16, i32, i8, request, response, since, struct
+
+
+@struct
+class DescribeConfigsResource:
+    resource_type: i8 = 0
+    resource_name: str = ""
+    configuration_keys: list[str] | None = []
+
+
+@request(key=32, versions=(1, 4), flexible_since=4)
+class DescribeConfigsRequest:
+    resources: list[DescribeConfigsResource] = []
+    include_synonyms: bool = False
+    include_documentation: Annotated[bool, since(3)] = False
+
+
+@struct
+class DescribeConfigsSynonym:
+    name: str = ""
+    value: str | None = ""
+    source: i8 = 0
+
+
+@struct
+class DescribeConfigsResourceResult:
+    name: str = ""
+    value: str | None = ""
+    read_only: bool = False
+    config_source: i8 = -1
+    is_sensitive: bool = False
+    synonyms: list[DescribeConfigsSynonym] = []
+    config_type: Annotated[i8, since(3)] = 0
+    documentation: Annotated[str | None, since(3)] = ""
+
+
+@struct
+class DescribeConfigsResult:
+    error_code: i16 = 0
+    error_message: str | None = ""
+    resource_type: i8 = 0
+    resource_name: str = ""
+    configs: list[DescribeConfigsResourceResult] = []
+
+
+@response(to=DescribeConfigsRequest)
+class DescribeConfigsResponse:
+    throttle_time_ms: i32 = 0
+    results: list[DescribeConfigsResult] = []

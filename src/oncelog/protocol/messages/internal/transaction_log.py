@@ -1,0 +1,31 @@
+"""A transactional id, as `__transaction_state` keeps it."""
+
+from typing import Annotated
+
+from oncelog.protocol.schema import i16, i32, i64, i8, stored, struct, tagged
+
+
+@stored(versions=(0, 0))
+class TransactionLogKey:
+    transactional_id: str = ""
+
+
+@struct
+class PartitionsSchema:
+    topic: str = ""
+    partition_ids: list[i32] = []
+
+
+@stored(versions=(0, 1), flexible_since=1)
+class TransactionLogValue:
+    producer_id: i64 = 0
+    previous_producer_id: Annotated[i64, tagged(0, since=1)] = -1
+    next_producer_id: Annotated[i64, tagged(1, since=1)] = -1
+    producer_epoch: i16 = 0
+    next_producer_epoch: Annotated[i16, tagged(3, since=1)] = -1
+    transaction_timeout_ms: i32 = 0
+    transaction_status: i8 = 0
+    transaction_partitions: list[PartitionsSchema] | None = []
+    transaction_last_update_timestamp_ms: i64 = 0
+    transaction_start_timestamp_ms: i64 = 0
+    client_transaction_version: Annotated[i16, tagged(2, since=1)] = 0

@@ -1,0 +1,72 @@
+"""Produce (0): append record batches to partitions."""
+
+from typing import Annotated
+
+from oncelog.protocol.schema import NO_ID, i16, i32, i64, record_bytes, request, response, since, struct, tagged, until, uuid
+
+
+@struct
+class PartitionProduceData:
+    index: i32 = 0
+    records: record_bytes = None
+
+
+@struct
+class TopicProduceData:
+    name: Annotated[str, until(12)] = ""
+    topic_id: Annotated[uuid, since(13)] = NO_ID
+    partition_data: list[PartitionProduceData] = []
+
+
+@request(key=0, versions=(3, 13), flexible_since=9)
+class ProduceRequest:
+    transactional_id: str | None = None
+    acks: i16 = 0
+    timeout_ms: i32 = 0
+    topic_data: list[TopicProduceData] = []
+
+
+@struct
+class BatchIndexAndErrorMessage:
+    batch_index: i32 = 0
+    batch_index_error_message: str | None = None
+
+
+@struct
+class LeaderIdAndEpoch:
+    leader_id: i32 = -1
+    leader_epoch: i32 = -1
+
+
+@struct
+class PartitionProduceResponse:
+    index: i32 = 0
+    error_code: i16 = 0
+    base_offset: i64 = 0
+    log_append_time_ms: i64 = -1
+    log_start_offset: Annotated[i64, since(5)] = -1
+    record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = []
+    error_message: Annotated[str | None, since(8)] = None
+    current_leader: Annotated[LeaderIdAndEpoch | None, tagged(0, since=10)] = None
+
+
+@struct
+class TopicProduceResponse:
+    name: Annotated[str, until(12)] = ""
+    topic_id: Annotated[uuid, since(13)] = NO_ID
+    partition_responses: list[PartitionProduceResponse] = []
+
+
+@struct
+class NodeEndpoint:
+    node_id: i32 = 0
+    host: str = ""
+    port: i32 = 0
+    rack: str | None = None
+
+
+@response(to=ProduceRequest)
+class ProduceResponse:
+    responses: list[TopicProduceResponse] = []
+    throttle_time_ms: i32 = 0
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=10)] = []

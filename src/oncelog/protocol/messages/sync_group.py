@@ -1,0 +1,31 @@
+"""SyncGroup (14): hand in (as leader) and receive a generation's assignment."""
+
+from typing import Annotated
+
+from oncelog.protocol.schema import i16, i32, request, response, since, struct
+
+
+@struct
+class SyncGroupRequestAssignment:
+    member_id: str = ""
+    assignment: bytes = b""
+
+
+@request(key=14, versions=(0, 5), flexible_since=4)
+class SyncGroupRequest:
+    group_id: str = ""
+    generation_id: i32 = 0
+    member_id: str = ""
+    group_instance_id: Annotated[str | None, since(3)] = None
+    protocol_type: Annotated[str | None, since(5)] = None
+    protocol_name: Annotated[str | None, since(5)] = None
+    assignments: list[SyncGroupRequestAssignment] = []
+
+
+@response(to=SyncGroupRequest)
+class SyncGroupResponse:
+    throttle_time_ms: Annotated[i32, since(1)] = 0
+    error_code: i16 = 0
+    protocol_type: Annotated[str | None, since(5)] = None
+    protocol_name: Annotated[str | None, since(5)] = None
+    assignment: bytes = b""
