@@ -1,0 +1,3 @@
+from oncelog.model.bytes_like import BytesLike
+
+def walk_records(data: BytesLike, position: int, end: int, count: int, /) -> tuple[int, int, int, int, int]: ...
