@@ -72,7 +72,7 @@ def measure(
 def run(chosen: Options) -> None:
     table = Table(
         "A tiny produce beside a saturating 1 MB producer",
-        f"Alone and beside it, {chosen.rounds} turns of {REQUESTS_PER_TURN} requests; the floor's part is the machine's.",
+        f"Alone and beside it, {chosen.rounds} turns of {REQUESTS_PER_TURN} requests; the floor shows the machine.",
         [
             "server",
             "1 MB producer",

@@ -12,7 +12,14 @@ import time
 from oncelog.records.crc32c import crc32c
 
 CLIENT_ID = b"benchmark"
-PRODUCE, FETCH, CREATE_TOPICS, INIT_PRODUCER_ID = (0, 10), (1, 12), (19, 4), (22, 1)
+PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = (
+    (0, 10),
+    (1, 12),
+    (3, 4),
+    (18, 0),
+    (19, 4),
+    (22, 1),
+)
 """Key and version of each API in use: those librdkafka asks for where the cost matters, old simple ones elsewhere."""
 COORDINATOR_LOAD_IN_PROGRESS = 14
 
@@ -96,10 +103,10 @@ def fetch_response_head(topic: bytes, records_bytes: int) -> bytes:
 
 
 class Connection:
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, buffer_bytes: int = 4 << 20) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = memoryview(bytearray(4 << 20))
+        self._buffer = memoryview(bytearray(buffer_bytes))
         self._filled = 0
         self._taken = 0
 
