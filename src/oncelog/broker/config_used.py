@@ -172,8 +172,8 @@ USED: dict[str, tuple[Setting, ...]] = {
         Setting("flush.policy", STRING, "page-cache", "page-cache|group-commit", READ_ONLY,
                 "When a produce is acknowledged: once the system has it (page-cache, as Kafka), or once a shared fdatasync "
                 "has put it on stable storage (group-commit)."),
-        Setting("logging.level", STRING, "warning", "~debug|info|warning|error", READ_ONLY,
-                "Least severe line that is written to standard error; start and stop are always told."),
+        Setting("logging.level", STRING, "notice", "~debug|info|notice|warning|error", READ_ONLY,
+                "Least severe line that `oncelog serve` writes to standard error."),
         Setting("logging.format", STRING, "text", "text|json", READ_ONLY,
                 "One line per event: name=value pairs, or one JSON object."),
     ),

@@ -1,0 +1,41 @@
+"""`oncelog COMMAND`: finds the command and runs it. A command's own module is loaded only when it is asked for."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+import oncelog
+
+COMMANDS = {
+    "serve": "run a broker until it is told to stop",
+    "demo": "produce and consume through a real client, and count what arrived",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="oncelog",
+        description="The exactly-once log: a broker that speaks the Kafka protocol.",
+        epilog="`oncelog help COMMAND` says more about one command.",
+    )
+    parser.add_argument("--version", action="version", version=f"oncelog {oncelog.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"]:
+        given = [*given[1:2], "--help"]
+    # Only the command that is called describes its arguments: starting `serve` must not pay for the others.
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose[:1].upper() + purpose[1:] + ".")
+        if given[:1] == [name]:
+            _module(name).add_arguments(command)
+    if not given:
+        parser.print_help()
+        return 0
+    parsed = parser.parse_args(given)
+    return int(_module(parsed.command).run(parsed))
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(f"oncelog.cli.{command}")
