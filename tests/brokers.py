@@ -1,10 +1,11 @@
 """How a test starts a real broker process, kills it, and starts it again on the same data directory and port.
 
-The target is `oncelog serve`. With ONCELOG_TEST_TARGET=kafka and ONCELOG_PEER=<script that runs an Apache Kafka with --port, --dir
-and --set> the same tests run against Apache Kafka: a test which Kafka fails is a wrong test.
+The target is `oncelog serve`. With ONCELOG_TEST_TARGET=kafka and ONCELOG_PEER=<script that runs an Apache Kafka with
+--port, --dir and --set> the same tests run against Apache Kafka: a test which Kafka fails is a wrong test.
 
-A broker that is to come back on its port must not sit in the kernel's ephemeral range: while it is down, a reconnecting client can
-be given that very port as its own and connect to itself, and the restart finds the address taken. So ports are picked below it.
+A broker that is to come back on its port must not sit in the kernel's ephemeral range: while it is down, a reconnecting
+client can be given that very port as its own and connect to itself, and the restart finds the address taken. So ports
+are picked below it.
 """
 
 import os
@@ -25,7 +26,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 READY = re.compile(r"ready on ([\w.]+):(\d+)")
 
-# Quick groups: no wait for a first member, and session timeouts short enough that a killed member is missed within a second.
+# Quick groups: no wait for a first member, and sessions so short that a killed member is missed within a second.
 QUICK_GROUPS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "300"}
 
 
@@ -59,7 +60,10 @@ class BrokerDied(Exception):
 
 
 class BrokerProcess:
-    """One broker in a process of its own. `kill` is SIGKILL, `stop` is SIGTERM; `start` after either uses the same directory and port."""
+    """One broker in a process of its own.
+
+    `kill` is SIGKILL, `stop` is SIGTERM; `start` after either uses the same directory and port.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The real clients, each behind the same two calls: produce these messages to a partition, read a partition from an offset.
+"""The real clients behind the same two calls: produce these messages to a partition, read a partition from an offset.
 
 What a test sends with one client it reads with every other, so that no two sides of one library can agree on a mistake.
 """
@@ -73,7 +73,7 @@ class Confluent:
         )
         errors: list[Any] = []
         for message in messages:
-            extra = {} if message.timestamp_ms is None else {"timestamp": message.timestamp_ms}
+            extra: dict[str, Any] = {} if message.timestamp_ms is None else {"timestamp": message.timestamp_ms}
             producer.produce(
                 topic,
                 message.value,
@@ -84,7 +84,8 @@ class Confluent:
                 **extra,
             )
         left = producer.flush(READ_TIMEOUT_S)
-        assert not left and not errors, (left, errors)
+        assert not errors, errors
+        assert not left, f"{left} not delivered"
 
     def read(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Received]:
         consumer = confluent_kafka.Consumer(
@@ -114,7 +115,8 @@ class Confluent:
 def from_confluent(message: confluent_kafka.Message) -> Received:
     kind, timestamp_ms = message.timestamp()
     partition, offset = message.partition(), message.offset()
-    assert partition is not None and offset is not None
+    assert partition is not None
+    assert offset is not None
     headers: Any = message.headers() or ()
     key: Any = message.key()
     value: Any = message.value()

@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: one broker process for all tests that leave it alone, one of its own for those that do not.
+"""Fixtures of the integration tests: one broker process for all tests that leave it alone, an own one for the others.
 
 Tests run in any order and side by side, so every topic and group has a name of its own.
 """

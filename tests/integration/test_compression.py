@@ -1,4 +1,4 @@
-"""What one client compresses, every client reads: the broker stores and hands out batches without touching what is inside."""
+"""What one client compresses, every client reads: the broker hands out batches without touching what is inside."""
 
 import struct
 
@@ -14,9 +14,9 @@ SENT = [(message.key, message.value) for message in MESSAGES]
 
 
 def codec_on_disk(broker: BrokerProcess, topic: str) -> str:
-    """A client that does not trust the broker's versions sends uncompressed without a word, so look at the first batch itself."""
+    """A client that mistrusts the broker's versions sends uncompressed without a word, so look at the first batch."""
     log = broker.data_directory / f"{topic}-0" / f"{0:020}.log"
-    (attributes,) = struct.unpack_from(">h", log.read_bytes(), 21)
+    attributes: int = struct.unpack_from(">h", log.read_bytes(), 21)[0]
     return CODECS[attributes & 7]
 
 

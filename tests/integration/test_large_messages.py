@@ -44,7 +44,7 @@ def test_a_message_above_the_topics_limit_is_refused_and_the_next_goes_through(b
 
 
 def test_a_reader_with_small_limits_still_gets_the_large_message(bootstrap: str, make_topic: MakeTopic) -> None:
-    """KIP-74: the first batch of a fetch comes whole, however little was asked for, or the reader would be stuck for ever."""
+    """KIP-74: the first batch of a fetch comes whole, however little was asked for, or the reader would be stuck."""
     topic = make_topic(configs={"max.message.bytes": str(LARGE)})
     BY_NAME["confluent-kafka"].produce(bootstrap, topic, [Message(VALUE), Message(b"next")])
 
@@ -59,7 +59,7 @@ def test_a_reader_with_small_limits_still_gets_the_large_message(bootstrap: str,
     )
     try:
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-        values = []
+        values: list[object] = []
         while len(values) < 2:
             message = consumer.poll(20)
             assert message is not None
