@@ -7,17 +7,16 @@ it believes in and happens whole or not at all. That comparison, not a lock, is 
 `SqliteMetadataStore` is durable when it says committed: a write-ahead log that is synced by every commit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from oncelog.waiting.later import Later
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from oncelog.runtime.timers import Timers
 
 FORMAT_VERSION = 1
 #: In the file's header, so that nobody takes another program's database for ours ("once" in ASCII).
@@ -79,14 +78,16 @@ class MetadataStore(Protocol):
 
 
 class SqliteMetadataStore:
-    __slots__ = ("_path", "_timers", "_connection", "_lock")
+    __slots__ = ("_path", "_call_soon", "_connection", "_lock", "_committing")
 
-    def __init__(self, path: Path, timers: "Timers") -> None:
-        """Open the store, made if it is not there. Raises MetadataUnusable."""
+    def __init__(self, path: Path, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        """Open the store, made if it is not there. `call_soon` runs a function on the node's own thread and may be called
+        from any other. Raises MetadataUnusable."""
         self._path = path
-        self._timers = timers
+        self._call_soon = call_soon
         # Commits run in worker threads; whoever holds the connection holds this.
         self._lock = Lock()
+        self._committing: set[Thread] = set()
         self._connection = _open(path)
 
     def load(self, prefix: str = "") -> dict[str, Entry]:
@@ -99,9 +100,21 @@ class SqliteMetadataStore:
             return {key: Entry(value, mod_revision) for key, value, mod_revision in rows}
 
     def commit(self, transaction: Transaction) -> Later[Outcome]:
-        return self._timers.in_thread(lambda: self.commit_now(transaction)).then(
-            lambda outcome: CommitFailed(repr(outcome)) if isinstance(outcome, BaseException) else outcome
-        )
+        answer: Later[Outcome] = Later()
+
+        def work() -> None:
+            outcome = self.commit_now(transaction)
+            self._call_soon(lambda: finish(outcome))
+
+        def finish(outcome: Outcome) -> None:
+            self._committing.discard(thread)
+            answer.complete(outcome)
+
+        # A thread each: a topic is created now and then, and an idle worker would cost every broker its memory.
+        thread = Thread(target=work, name="metadata-commit", daemon=True)
+        self._committing.add(thread)
+        thread.start()
+        return answer
 
     def commit_now(self, transaction: Transaction) -> Outcome:
         import sqlite3
@@ -118,8 +131,9 @@ class SqliteMetadataStore:
                 return CommitFailed(f"{self._path}: {problem}")
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        for thread in self._committing:
+            thread.join()
+        self._connection.close()
 
     def _write(self, transaction: Transaction) -> Committed | Conflict:
         execute = self._connection.execute
