@@ -1,7 +1,7 @@
 """Messages to bytes and back. The functions behind are compiled for a (class, version) when it is first met, and kept."""
 
 from struct import Struct
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from oncelog.model.bytes_like import BytesLike
 from oncelog.protocol.decoder_compiler import Decoder, compile_decoder
@@ -42,7 +42,8 @@ def _check_version(cls: type, version: int) -> None:
 
 def decode(cls: type[T], version: int, data: BytesLike, offset: int = 0) -> T:
     """The message that starts at `offset`. Records in it are slices of `data`; everything else is copied out of it."""
-    return cast(T, decoder_of(cls, version)(data, offset))
+    message: T = decoder_of(cls, version)(data, offset)
+    return message
 
 
 def encode_parts(message: object, version: int) -> list[BytesLike]:
@@ -76,8 +77,5 @@ def decode_versioned(cls: type[T], data: BytesLike, *, newer_as_latest: bool = F
         version = highest
     if not lowest <= version <= highest:
         raise Malformed(f"{cls.__name__} of version {version}: known are {lowest} to {highest}")
-    return cast(T, decoder_of(cls, version)(data, _VERSION.size))
-
-
-def versions_of(cls: type[Any]) -> tuple[int, int]:
-    return schema_of(cls).versions
+    message: T = decoder_of(cls, version)(data, _VERSION.size)
+    return message

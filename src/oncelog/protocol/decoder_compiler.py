@@ -5,8 +5,8 @@ them, are taken with one `struct` call; structs are written out in place, so a m
 length claims is compared with what is left of the frame before anything is allocated for it. Running off the end surfaces as
 IndexError or struct.error and leaves as Malformed, so the usual case pays for no check of its own.
 
-Positions: `p` is where we read, `end` is behind the frame. Small frames are copied to `bytes` first (`raw`), which index faster than
-a memoryview; records are always slices of the caller's own buffer.
+`p` is where we read, `end` is behind the frame. A message that can hold records is read through a memoryview, so that they are
+slices of the caller's own buffer; any other is copied to `bytes` first, from which strings are taken faster.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,6 @@ from oncelog.protocol.schema import Field, Message, Schema, WireType, schema_of
 from oncelog.protocol.varint import finish_uvarint, skip_tagged_fields
 
 Decoder = Callable[[BytesLike, int], Any]
-
-_COPIED_UP_TO = 2048
-
 
 def _bad_length(path: str, length: int) -> Malformed:
     return Malformed(f"{path}: a length of {length} cannot be here")
@@ -52,6 +49,7 @@ class _DecoderSource:
         self.schema = schema
         self.version = version
         self.flexible = version >= schema.flexible_since
+        self.has_records = _has_records(schema, version)
         self.names = names
         self.lines: list[str] = []
         self.depth = 2
@@ -68,13 +66,13 @@ class _DecoderSource:
         self.flush()
         # Bytes behind the last field are no error: Kafka's brokers do not look at them either.
         self.line("return m")
-        head = ["def read(data, p=0):", " end = len(data)"]
-        if _has_records(self.schema, self.version):
-            head.append(" view = data if data.__class__ is memoryview else memoryview(data)")
-            head.append(f" raw = data if end > {_COPIED_UP_TO} or data.__class__ is bytes else bytes(data)")
-        else:
-            head.append(" raw = data if data.__class__ is bytes else bytes(data)")
-        head.append(" try:")
+        raw = "memoryview" if self.has_records else "bytes"
+        head = [
+            "def read(raw, p=0):",
+            f" if raw.__class__ is not {raw}: raw = {raw}(raw)",
+            " end = len(raw)",
+            " try:",
+        ]
         whose = f"({self.schema.name!r}, {self.version}) from None"
         tail = [
             f" except (IndexError, struct_error): raise cut_short{whose}",
@@ -210,8 +208,9 @@ class _DecoderSource:
             self.depth += 1
         self.line("e = p + n")
         self.line(f"if not p <= e <= end: raise bad_length({path!r}, n)")
-        slices = {"string": 'str(raw[p:e], "utf-8")', "bytes": "bytes(raw[p:e])", "records": "view[p:e]"}
-        self.line(f"{target} = {slices[kind]}")
+        copied = "raw[p:e].tobytes()" if self.has_records else "raw[p:e]"
+        taken = {"string": f"{copied}.decode()", "bytes": copied, "records": "raw[p:e]"}
+        self.line(f"{target} = {taken[kind]}")
         self.line("p = e")
         if nullable:
             self.depth -= 1
@@ -251,10 +250,12 @@ class _DecoderSource:
             self.depth -= 1
 
     def elements(self, element: WireType, target: str, path: str) -> None:
-        items, item = self.variable("items"), self.variable("s")
+        items, item, left = self.variable("items"), self.variable("s"), self.variable("left")
         self.line(f"{target} = {items} = []")
-        self.line("for _ in range(n):")
+        self.line(f"{left} = n")
+        self.line(f"while {left}:")
         self.depth += 1
+        self.line(f"{left} -= 1")
         if element.struct is not None:
             self.struct(element.struct, item, path)
         else:

@@ -5,12 +5,14 @@ correlation id, and tagged fields likewise. ApiVersions responses never have the
 speaks must be able to read the answer (KIP-511).
 """
 
+from collections.abc import Callable
 from struct import Struct, error
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from oncelog.model.bytes_like import BytesLike
 from oncelog.protocol.apis import APIS, ApiKey
 from oncelog.protocol.codec import decoder_of, encoder_of
+from oncelog.protocol.encoder_compiler import Encoder
 from oncelog.protocol.malformed import Malformed
 from oncelog.protocol.schema import schema_of
 from oncelog.protocol.varint import finish_uvarint, skip_tagged_fields
@@ -28,6 +30,8 @@ _FLEXIBLE_REQUEST_SINCE = {
     int(key): _NEVER if api.flexible_since is None else api.flexible_since for key, api in APIS.items()
 }
 _FLEXIBLE_RESPONSE_SINCE = {**_FLEXIBLE_REQUEST_SINCE, int(ApiKey.API_VERSIONS): _NEVER}
+
+_new = object.__new__
 
 
 class RequestHeader:
@@ -49,38 +53,49 @@ class RequestHeader:
 def decode_request_header(data: BytesLike) -> tuple[RequestHeader, int]:
     """The header of a frame (`data` is without its size) and the offset of the body behind it.
 
-    The version may be one nobody knows: answering that is the broker's business. An unknown API key is not readable at all,
-    since the shape of its header is not known.
+    The version may be one nobody knows: answering that is the broker's business. A request of an unknown API key is Malformed:
+    what its header looks like cannot be known.
     """
+    if not isinstance(data, memoryview):
+        data = memoryview(data)
     try:
         api_key, api_version, correlation_id, length = _REQUEST_HEADER.unpack_from(data)
+        flexible_since = _FLEXIBLE_REQUEST_SINCE.get(api_key)
+        if flexible_since is None:
+            raise Malformed(f"a request of unknown API key {api_key}")
         position = 10
-        if length == -1:
-            client_id = None
-        else:
+        client_id = None
+        if length != -1:
             position += length
             if not 10 <= position <= len(data):
                 raise Malformed(f"RequestHeader.client_id: a length of {length} cannot be here")
-            client_id = str(data[10:position], "utf-8")
-        if api_version >= _FLEXIBLE_REQUEST_SINCE[api_key]:
-            count = data[position]
-            position += 1
-            if count:
-                if count > 127:
-                    count, position = finish_uvarint(data, position, count)
-                position = skip_tagged_fields(data, position, count, len(data))
-        return RequestHeader(api_key, api_version, correlation_id, client_id), position
+            client_id = data[10:position].tobytes().decode()
+        if api_version >= flexible_since:
+            position = _skip_tagged_section(data, position) if data[position] else position + 1
     except (IndexError, error):
         raise Malformed("a request that ends within its header") from None
     except UnicodeDecodeError:
-        raise Malformed("a client id that is not UTF-8") from None
-    except KeyError:
-        raise Malformed(f"a request of unknown API key {api_key}") from None
+        raise Malformed("RequestHeader.client_id is not UTF-8") from None
+    # Every request comes through here: this is what the constructor does, without the call.
+    header = _new(RequestHeader)
+    header.api_key = api_key
+    header.api_version = api_version
+    header.correlation_id = correlation_id
+    header.client_id = client_id
+    return header, position
+
+
+def _skip_tagged_section(data: BytesLike, position: int) -> int:
+    count = data[position]
+    position += 1
+    if count > 127:
+        count, position = finish_uvarint(data, position, count)
+    return skip_tagged_fields(data, position, count, len(data))
 
 
 def encode_request(correlation_id: int, client_id: str | None, message: object, version: int) -> bytes:
     """A whole frame, size included."""
-    key = cast(int, schema_of(type(message)).key)
+    key = _key_of(type(message))
     name = b"" if client_id is None else client_id.encode()
     length = -1 if client_id is None else len(name)
     out = bytearray(_SIZE.size)
@@ -88,39 +103,46 @@ def encode_request(correlation_id: int, client_id: str | None, message: object, 
     out += name
     if version >= _FLEXIBLE_REQUEST_SINCE[key]:
         out.append(0)
-    return b"".join(_sized(encoder_of(type(message), version)(message, out)))
+    frame = bytearray().join(encoder_of(type(message), version)(message, out))
+    _SIZE.pack_into(frame, 0, len(frame) - _SIZE.size)
+    return bytes(frame)
 
 
 def encode_response(correlation_id: int, message: object, version: int) -> list[BytesLike]:
-    """A whole frame, size included, in pieces to be sent one after the other. Large record batches are passed through, not copied."""
-    cls = type(message)
-    key = cast(int, schema_of(cls).key)
-    header = _SIZE_AND_FLEXIBLE_RESPONSE_HEADER if version >= _FLEXIBLE_RESPONSE_SINCE[key] else _SIZE_AND_RESPONSE_HEADER
-    return _sized(encoder_of(cls, version)(message, bytearray(header.pack(0, correlation_id))))
-
-
-def _sized(parts: list[BytesLike]) -> list[BytesLike]:
-    """Fill in the size, for which the first part has left room."""
-    first = cast(bytearray, parts[0])
-    size = len(first) if len(parts) == 1 else sum(map(len, parts))
-    _SIZE.pack_into(first, 0, size - _SIZE.size)
+    """A whole frame, size included, in pieces to be sent in this order. Large record batches are passed through, not copied."""
+    write, header = _response_writers.get((message.__class__, version)) or _response_writer(type(message), version)
+    start = bytearray(header(0, correlation_id))
+    parts = write(message, start)
+    size = len(start) if len(parts) == 1 else sum(map(len, parts))
+    _SIZE.pack_into(start, 0, size - 4)
     return parts
+
+
+_response_writers: dict[tuple[type, int], tuple[Encoder, Callable[[int, int], bytes]]] = {}
+
+
+def _response_writer(cls: type, version: int) -> tuple[Encoder, Callable[[int, int], bytes]]:
+    flexible = version >= _FLEXIBLE_RESPONSE_SINCE[_key_of(cls)]
+    header = _SIZE_AND_FLEXIBLE_RESPONSE_HEADER if flexible else _SIZE_AND_RESPONSE_HEADER
+    writer = _response_writers[cls, version] = (encoder_of(cls, version), header.pack)
+    return writer
 
 
 def decode_response(cls: type[T], version: int, data: BytesLike) -> tuple[int, T]:
     """The correlation id and the message of a frame (`data` is without its size)."""
-    if len(data) < _RESPONSE_HEADER.size:
-        raise Malformed("a response that ends within its header")
-    correlation_id: int = _RESPONSE_HEADER.unpack_from(data)[0]
-    position = _RESPONSE_HEADER.size
-    if version >= _FLEXIBLE_RESPONSE_SINCE[cast(int, schema_of(cls).key)]:
-        try:
-            count = data[position]
-            position += 1
-            if count:
-                if count > 127:
-                    count, position = finish_uvarint(data, position, count)
-                position = skip_tagged_fields(data, position, count, len(data))
-        except IndexError:
-            raise Malformed("a response that ends within its header") from None
-    return correlation_id, cast(T, decoder_of(cls, version)(data, position))
+    try:
+        correlation_id: int = _RESPONSE_HEADER.unpack_from(data)[0]
+        position = _RESPONSE_HEADER.size
+        if version >= _FLEXIBLE_RESPONSE_SINCE[_key_of(cls)]:
+            position = _skip_tagged_section(data, position)
+    except (IndexError, error):
+        raise Malformed("a response that ends within its header") from None
+    message: T = decoder_of(cls, version)(data, position)
+    return correlation_id, message
+
+
+def _key_of(cls: type) -> int:
+    key = schema_of(cls).key
+    if key is None:
+        raise TypeError(f"{cls.__name__} is no request and no response")
+    return key
