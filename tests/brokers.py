@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import pytest
 
@@ -184,3 +184,9 @@ class BrokerProcess:
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         environment["PYTHONUNBUFFERED"] = "1"
         return environment
+
+
+class StartBroker(Protocol):
+    """The fixture `start_broker`: a broker of the test's own, gone with the test."""
+
+    def __call__(self, settings: dict[str, str] | None = None) -> BrokerProcess: ...

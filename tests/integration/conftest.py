@@ -6,12 +6,11 @@ Tests run in any order and side by side, so every topic and group has a name of 
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.brokers import BrokerProcess
+from tests.brokers import BrokerProcess, StartBroker
 from tests.integration.topics import MakeTopic, create_topic, unique
 
 with warnings.catch_warnings():
@@ -27,10 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
-
-
-class StartBroker(Protocol):
-    def __call__(self, settings: dict[str, str] | None = None) -> BrokerProcess: ...
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Consumer groups that grow, shrink, crash and rejoin."""
 
 import asyncio
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -227,8 +228,6 @@ def test_members_of_three_libraries_share_one_group(
 
 @pytest.mark.skipif("kcat" not in BY_NAME, reason="kcat is not installed")
 def test_kcat_reads_as_a_group_member(bootstrap: str, wide_topic: str, group: str) -> None:
-    import subprocess
-
     for partition in range(PARTITIONS):
         BY_NAME["kcat"].produce(bootstrap, wide_topic, [Message(b"%d" % partition)], partition=partition)
     command = ["kcat", "-b", bootstrap, "-G", group, wide_topic, "-X", "auto.offset.reset=earliest", "-c", "6", "-q"]
