@@ -60,7 +60,7 @@ def compress(compression: Compression, data: BytesLike) -> bytes:
             import cramjam
 
             compressor = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
-            compressor.compress(data)
+            compressor.compress(bytes(data))
             return bytes(compressor.finish())
         case Compression.ZSTD:
             import cramjam

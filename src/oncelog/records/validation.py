@@ -134,10 +134,12 @@ def validate_produced(data: BytesLike, rules: ProduceRules, now_ms: int) -> Prod
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return Produced(header, now_ms, True)
     greatest += base_timestamp
-    earliest = max(now_ms - rules.timestamp_before_max_ms, -LONGEST_TIME_MS)
-    latest = min(now_ms + rules.timestamp_after_max_ms, LONGEST_TIME_MS)
-    if greatest > latest or base_timestamp + least < earliest:
-        refused = _refuse_timestamps(payload, header, earliest, latest)
+    if (
+        greatest - now_ms > rules.timestamp_after_max_ms
+        or now_ms - base_timestamp - least > rules.timestamp_before_max_ms
+        or greatest > LONGEST_TIME_MS
+    ):
+        refused = _refuse_timestamps(payload, header, rules, now_ms)
         if refused is not None:
             return refused
     return Produced(header, greatest, greatest != max_timestamp or attributes & LOG_APPEND_TIME_BIT != 0)
@@ -204,7 +206,11 @@ def _refuse_null_keys(payload: BytesLike, header: BatchHeader) -> RecordsRefused
     return RecordsRefused(ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key", errors)
 
 
-def _refuse_timestamps(payload: BytesLike, header: BatchHeader, earliest: int, latest: int) -> RecordsRefused | None:
+def _refuse_timestamps(
+    payload: BytesLike, header: BatchHeader, rules: ProduceRules, now_ms: int
+) -> RecordsRefused | None:
+    earliest = max(now_ms - rules.timestamp_before_max_ms, -LONGEST_TIME_MS)
+    latest = min(now_ms + rules.timestamp_after_max_ms, LONGEST_TIME_MS)
     errors = tuple(
         RecordError(index, f"timestamp {record.timestamp} is not between {earliest} and {latest}")
         for index, record in enumerate(parse_records(payload, header))

@@ -24,6 +24,8 @@ def decode_varint(data: BytesLike, position: int, end: int, longest: int = LONGE
 
     `longest` is LONGEST_VARINT for 32 bits or LONGEST_VARLONG for 64.
     """
+    if position < end and (byte := data[position]) < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
     raw = shift = 0
     stop = min(end, position + longest)
     while position < stop:

@@ -39,6 +39,9 @@ Walked: TypeAlias = tuple[int, int, int, int, int]
 
 def walk_records_in_python(data: BytesLike, position: int, end: int, count: int) -> Walked:
     """Over `count` records that should fill data[position:end] exactly."""
+    # Indexing bytes is twice as quick as indexing a memoryview; the copy is little beside the walk.
+    data = bytes(memoryview(data)[position:end])
+    position, end = 0, len(data)
     first_null_key = -1
     least = greatest = 0
     for index in range(count):
