@@ -21,6 +21,7 @@ $(BIN)/python:
 $(INSTALLED): pyproject.toml constraints.txt $(wildcard setup.py src/oncelog/*/*.c) | $(BIN)/python
 	@echo "installing oncelog and its tools into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	@$(BIN)/python -m compileall -q src/oncelog
 	@touch $@
 
 demo: $(INSTALLED) ## a broker, a real client, and a table of what was sent and what arrived
@@ -35,7 +36,7 @@ unit: $(INSTALLED) ## all tests (pass ARGS="-k name" for some)
 check: $(INSTALLED) ## style, types, layers, dead code, generated documents
 	@echo "ruff";          $(BIN)/ruff check --quiet .
 	@echo "mypy --strict"; $(BIN)/mypy --no-error-summary
-	@echo "import-linter"; $(BIN)/lint-imports --no-timings 2>&1 >.venv/.import-linter || { cat .venv/.import-linter; exit 1; }
+	@echo "import-linter"; $(BIN)/lint-imports >.venv/.import-linter 2>&1 || { cat .venv/.import-linter; exit 1; }
 	@echo "vulture";       $(BIN)/vulture
 	@echo "documents";     $(BIN)/python tools/configuration_doc.py --check
 
