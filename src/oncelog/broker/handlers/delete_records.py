@@ -1,0 +1,64 @@
+"""DeleteRecords (21): the start of a log moves forward; what lies before it can no longer be read."""
+
+from typing import TYPE_CHECKING
+
+from oncelog.access.authorizer import Operation
+from oncelog.access.authorizer import topic as topic_resource
+from oncelog.cluster.topic import INTERNAL_TOPICS
+from oncelog.log.log_config import CleanupPolicy
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
+from oncelog.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from oncelog.broker.caller import Caller
+    from oncelog.broker.node import Node
+
+_UP_TO_HIGH_WATERMARK = -1
+_NO_OFFSET = -1
+
+
+def handle_delete_records(
+    node: "Node", caller: "Caller", request: DeleteRecordsRequest, version: int
+) -> DeleteRecordsResponse:
+    topics = []
+    for topic in request.topics:
+        if node.access.may(caller.principal, Operation.DELETE, topic_resource(topic.name)):
+            results = [_result(asked, _delete(node, topic.name, asked)) for asked in topic.partitions]
+        else:
+            refused = Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not allowed")
+            results = [_result(asked, refused) for asked in topic.partitions]
+        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
+    return DeleteRecordsResponse(topics=topics)
+
+
+def _delete(node: "Node", name: str, asked: DeleteRecordsPartition) -> int | Refused:
+    """The offset the log starts with afterwards."""
+    partition = node.partitions.get(name, asked.partition_index)
+    if isinstance(partition, Refused):
+        return partition
+    if name in INTERNAL_TOPICS:
+        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the broker's own")
+    log = partition.log
+    if CleanupPolicy.DELETE not in log.config.cleanup_policy:
+        return Refused(
+            ErrorCode.POLICY_VIOLATION, f"{name} is compacted: its records go when newer ones take their place"
+        )
+    offset = log.high_watermark if asked.offset == _UP_TO_HIGH_WATERMARK else asked.offset
+    if not 0 <= offset <= log.high_watermark:
+        return Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not within 0 and {log.high_watermark}")
+    return log.delete_records_before(offset)
+
+
+def _result(asked: DeleteRecordsPartition, outcome: int | Refused) -> DeleteRecordsPartitionResult:
+    if isinstance(outcome, Refused):
+        return DeleteRecordsPartitionResult(
+            partition_index=asked.partition_index, low_watermark=_NO_OFFSET, error_code=outcome.code
+        )
+    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=outcome)
