@@ -1,0 +1,82 @@
+"""Offset index of a segment: about every `index.interval.bytes`, the last offset of a batch and the position where that batch begins.
+
+File: per entry, offset relative to the segment's base (i32) and position (i32), both rising strictly. Kafka's `.index`.
+The entries of the segment being written live here and are written when it is rolled or closed: one append stays one write. After a
+crash they are rebuilt from the log.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from operator import le
+
+ENTRY_SIZE = 8
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+
+
+class CorruptIndex(Exception):
+    """An index file that cannot belong to its segment: it is thrown away and rebuilt."""
+
+
+class OffsetIndex:
+    __slots__ = ("_base_offset", "_offsets", "_positions")
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._offsets = array("q")
+        self._positions = array("q")
+
+    @classmethod
+    def decode(cls, base_offset: int, data: bytes, log_size: int) -> "OffsetIndex":
+        if len(data) % ENTRY_SIZE:
+            raise CorruptIndex(f"{len(data)} bytes are not whole entries of {ENTRY_SIZE}")
+        numbers = array("i", data)
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        index = cls(base_offset)
+        index._offsets = array("q", numbers[0::2])
+        index._positions = array("q", numbers[1::2])
+        if not (_rises(index._offsets) and _rises(index._positions)):
+            raise CorruptIndex("entries do not rise")
+        if len(index) and not (index._offsets[0] >= 0 and index._positions[0] > 0 and index._positions[-1] < log_size):
+            raise CorruptIndex("entries point out of the segment")
+        return index
+
+    def encode(self) -> bytes:
+        numbers = array("i", [0]) * (2 * len(self._offsets))
+        numbers[0::2] = array("i", self._offsets)
+        numbers[1::2] = array("i", self._positions)
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        return numbers.tobytes()
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def last_entry(self) -> tuple[int, int]:
+        """Offset and position of the last entry, or of the segment's beginning."""
+        return (self._base_offset + self._offsets[-1], self._positions[-1]) if self._offsets else (self._base_offset, 0)
+
+    def append(self, offset: int, position: int) -> None:
+        self._offsets.append(offset - self._base_offset)
+        self._positions.append(position)
+
+    def position_before(self, offset: int) -> int:
+        """The position of a batch from which scanning forward meets `offset`: the nearest that is known."""
+        following = bisect_right(self._offsets, offset - self._base_offset)
+        return self._positions[following - 1] if following else 0
+
+    def boundary_before(self, position: int) -> int:
+        """The last known beginning of a batch that is not after `position`."""
+        following = bisect_right(self._positions, position)
+        return self._positions[following - 1] if following else 0
+
+    def truncate(self, offset: int) -> None:
+        """Forget batches that contain `offset` or anything after it."""
+        kept = bisect_left(self._offsets, offset - self._base_offset)
+        del self._offsets[kept:], self._positions[kept:]
+
+
+def _rises(numbers: "array[int]") -> bool:
+    return not any(map(le, numbers[1:], numbers))

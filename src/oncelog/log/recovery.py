@@ -1,0 +1,345 @@
+"""Opening a log: what an earlier run left in the directory becomes segments, producer state and leader epochs.
+
+After a clean stop the files are as they were written: the last segment's indexes are read, and the producer snapshot taken at the
+end of the log. After a crash every segment from the recovery point on is read in full: a batch counts if it is whole, its CRC
+matches and its offsets follow the ones before; at the first that does not, the log ends, and what lies behind is cut off. Indexes and
+producer state of these segments are rebuilt. What was flushed lies before the recovery point, so nothing acknowledged under the
+flush policy is cut.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oncelog.log.checkpoints import CorruptCheckpoint, read_leader_epochs, write_leader_epochs
+from oncelog.log.file_names import (
+    CLEANED,
+    DELETED,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG,
+    PRODUCER_SNAPSHOT,
+    SEGMENT_FILES,
+    SWAP,
+    TEMPORARY,
+    offset_of,
+    segment_file,
+)
+from oncelog.log.leader_epochs import LeaderEpochs
+from oncelog.log.offset_index import LARGEST_RELATIVE_OFFSET
+from oncelog.log.producer_snapshot import CorruptSnapshot, decode_snapshot
+from oncelog.log.producer_state import ProducerState
+from oncelog.log.segment import Segment
+from oncelog.log.storage import Disk
+from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
+from oncelog.model.bytes_like import BytesLike
+from oncelog.records.batch import BatchHeader, CorruptBatch, crc_matches, read_header
+from oncelog.records.control import read_control_record
+
+READ_SIZE = 4 << 20
+LARGEST_OFFSET = 2**63 - 1
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    segments: list[Segment]
+    producers: ProducerState
+    epochs: LeaderEpochs
+    #: The offsets of producer snapshots that are there, rising.
+    snapshots: list[int]
+    log_start_offset: int
+    log_end_offset: int
+    #: What a recovery cut off, for the log of the one who opened it.
+    truncated_bytes: int = 0
+
+
+def load_log(
+    disk: Disk,
+    directory: str,
+    index_interval_bytes: int,
+    *,
+    clean_shutdown: bool,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+) -> LoadedLog:
+    names = tidy_directory(disk, directory)
+    bases = sorted(offset for name in names if name.endswith(LOG) and (offset := offset_of(name)) is not None)
+    epochs = _read_epochs(disk, directory, names)
+    epochs_on_disk = epochs.entries
+    snapshots = _keep_snapshots(disk, directory, names, bases)
+    segments = [Segment(disk, directory, base, index_interval_bytes) for base in bases]
+    if not segments:
+        segments = [Segment.create(disk, directory, log_start_offset, index_interval_bytes)]
+    start_offset = max(log_start_offset, segments[0].base_offset)
+    loaded = LoadedLog(segments, ProducerState(), epochs, snapshots, start_offset, start_offset)
+    if not (clean_shutdown and _resume(disk, directory, loaded)):
+        _recover(disk, directory, loaded, recovery_point)
+    if loaded.log_end_offset < start_offset:
+        # The log was cut before the point where it starts: nothing in it may be read, so it starts anew.
+        remove_segments(disk, segments)
+        segments[:] = [Segment.create(disk, directory, start_offset, index_interval_bytes)]
+        loaded.log_end_offset = start_offset
+    epochs.truncate_from(loaded.log_end_offset)
+    epochs.truncate_before(start_offset)
+    if epochs.entries != epochs_on_disk:
+        disk.write_file(f"{directory}/{LEADER_EPOCH_CHECKPOINT}", write_leader_epochs(epochs.entries))
+    return loaded
+
+
+def _resume(disk: Disk, directory: str, loaded: LoadedLog) -> bool:
+    """Take the last segment as a clean stop left it. False if it is not what a clean stop leaves."""
+    try:
+        end_offset = loaded.segments[-1].resume()
+        loaded.producers = rebuild_producers(
+            disk, directory, loaded.segments, loaded.snapshots, loaded.log_start_offset, end_offset
+        )
+    except CorruptBatch:
+        return False
+    loaded.log_end_offset = end_offset
+    return True
+
+
+# Files of unfinished business
+
+
+def tidy_directory(disk: Disk, directory: str) -> list[str]:
+    """Remove what a crash left half done, finish what it left nearly done. The files that are there now."""
+    names = set(disk.list_directory(directory))
+    doomed = {name for name in names if name.endswith((DELETED, CLEANED, TEMPORARY))}
+    swaps = {name for name in names if name.endswith(SWAP)}
+    if not doomed and not swaps:
+        return _without_orphans(disk, directory, names)
+    # Compaction gives all its files the suffix .swap before it touches an original. While one is still .cleaned, the originals count.
+    unfinished = min((offset_of(name) or 0 for name in names if name.endswith(CLEANED)), default=None)
+    if unfinished is not None:
+        doomed |= {name for name in swaps if (offset_of(name) or 0) >= unfinished}
+    for name in doomed:
+        disk.remove(f"{directory}/{name}")
+    names -= doomed
+    swaps -= doomed
+    for swap in sorted(name for name in swaps if name.endswith(LOG + SWAP)):
+        for name in _replaced_by(disk, directory, swap, names - swaps):
+            disk.remove(f"{directory}/{name}")
+            names.discard(name)
+    for swap in sorted(swaps):
+        final = swap.removesuffix(SWAP)
+        disk.rename(f"{directory}/{swap}", f"{directory}/{final}")
+        names.discard(swap)
+        names.add(final)
+    return _without_orphans(disk, directory, names)
+
+
+def _replaced_by(disk: Disk, directory: str, swap: str, names: set[str]) -> list[str]:
+    """The files of segments whose offsets the swapped-in segment covers."""
+    base_offset = offset_of(swap) or 0
+    segment = Segment(disk, directory, base_offset, 0, suffix=SWAP)
+    end_offset = base_offset + 1
+    try:
+        for _, header in segment.headers():
+            end_offset = max(end_offset, header.next_offset)
+    except CorruptBatch:
+        pass
+    segment.close()
+    return [
+        name for name in names if name.endswith(SEGMENT_FILES) and base_offset <= (offset_of(name) or 0) < end_offset
+    ]
+
+
+def _without_orphans(disk: Disk, directory: str, names: set[str]) -> list[str]:
+    """An index without its log is of no use and would be taken for one of a later segment."""
+    orphans = [
+        name
+        for name in names
+        if name.endswith(SEGMENT_FILES[1:])
+        and (offset := offset_of(name)) is not None
+        and segment_file(offset, LOG) not in names
+    ]
+    for name in orphans:
+        disk.remove(f"{directory}/{name}")
+        names.discard(name)
+    return list(names)
+
+
+def remove_segments(disk: Disk, segments: list[Segment]) -> None:
+    for segment in segments:
+        paths = segment.files()
+        segment.close()
+        for path in paths:
+            disk.remove(path)
+
+
+def _read_epochs(disk: Disk, directory: str, names: list[str]) -> LeaderEpochs:
+    if LEADER_EPOCH_CHECKPOINT not in names:
+        return LeaderEpochs()
+    try:
+        return LeaderEpochs(read_leader_epochs(disk.read_file(f"{directory}/{LEADER_EPOCH_CHECKPOINT}")))
+    except CorruptCheckpoint:
+        return LeaderEpochs()
+
+
+def _keep_snapshots(disk: Disk, directory: str, names: list[str], bases: list[int]) -> list[int]:
+    """Snapshots belong to the beginning of a segment, or to the end of the log where a clean stop took one. Others go."""
+    offsets = sorted(
+        offset for name in names if name.endswith(PRODUCER_SNAPSHOT) and (offset := offset_of(name)) is not None
+    )
+    known = set(bases)
+    last_base = bases[-1] if bases else LARGEST_OFFSET
+    kept = [offset for offset in offsets if offset in known or (offset == offsets[-1] and offset > last_base)]
+    for offset in offsets:
+        if offset not in kept:
+            disk.remove(f"{directory}/{segment_file(offset, PRODUCER_SNAPSHOT)}")
+    return kept
+
+
+# Reading a log after a crash
+
+
+def _recover(disk: Disk, directory: str, loaded: LoadedLog, recovery_point: int) -> None:
+    """Check every segment from the recovery point on, and cut the log at the first bad byte."""
+    segments = loaded.segments
+    first = max(0, bisect_right([segment.base_offset for segment in segments], recovery_point) - 1)
+    next_offset = segments[first].base_offset
+    producers = rebuild_producers(
+        disk, directory, segments[:first], loaded.snapshots, loaded.log_start_offset, next_offset
+    )
+    for number in range(first, len(segments)):
+        segment = segments[number]
+        size = segment.size
+        next_offset = recover_segment(segment, max(next_offset, segment.base_offset), producers, loaded.epochs)
+        if segment.size < size:
+            doomed = segments[number + 1 :]
+            loaded.truncated_bytes = size - segment.size + sum(later.size for later in doomed)
+            remove_segments(disk, doomed)
+            del segments[number + 1 :]
+            break
+    for segment in segments[first:-1]:
+        segment.write_indexes()
+        segment.release_indexes()
+    loaded.producers = producers
+    loaded.log_end_offset = next_offset
+    remove_snapshots(disk, directory, loaded.snapshots, above=next_offset)
+
+
+def recover_segment(segment: Segment, next_offset: int, producers: ProducerState, epochs: LeaderEpochs) -> int:
+    """Read the whole segment, rebuild its indexes, cut it at the first bad byte. The offset at which it ends."""
+    segment.start_indexes()
+    end = 0
+    for position, header, data, at in whole_batches(segment):
+        if not _belongs(header, next_offset, segment.base_offset) or not crc_matches(data, at, header):
+            break
+        try:
+            aborted = replay(producers, header, data, at)
+        except CorruptBatch:
+            break
+        if aborted is not None:
+            segment.transaction_index.append(aborted)
+        if header.partition_leader_epoch > epochs.latest:
+            epochs.assign(header.partition_leader_epoch, header.base_offset)
+        segment.index_batch(position, header)
+        next_offset = header.next_offset
+        end = position + header.size
+    if end < segment.size:
+        segment.file.truncate(end)
+    return next_offset
+
+
+def whole_batches(segment: Segment, position: int = 0) -> Iterator[tuple[int, BatchHeader, bytes, int]]:
+    """Every batch from `position` until the first that is not whole: its position and header, and bytes with the place it has in them."""
+    size = segment.size
+    start, data = position, b""
+    while position < size:
+        at = position - start
+        try:
+            header = read_header(data, at)
+        except CorruptBatch:
+            # Cut off by the end of what was read last, or bad: the file tells.
+            try:
+                needed = segment.header_at(position).size
+            except CorruptBatch:
+                return
+            data = segment.file.read_at(position, max(READ_SIZE, needed))
+            start, at = position, 0
+            header = read_header(data)
+        yield position, header, data, at
+        position += header.size
+
+
+def _belongs(header: BatchHeader, next_offset: int, base_offset: int) -> bool:
+    """A batch that is whole but out of place is a remnant of something else."""
+    return (
+        header.base_offset >= next_offset
+        and header.last_offset_delta >= 0
+        and header.last_offset - base_offset <= LARGEST_RELATIVE_OFFSET
+    )
+
+
+# Producer state
+
+
+def replay(producers: ProducerState, header: BatchHeader, data: BytesLike, at: int) -> AbortedTransaction | None:
+    """What a batch of the log says about its producer; the transaction it aborted."""
+    if header.producer_id < 0:
+        return None
+    if not header.is_control:
+        producers.apply_batch(header, header.base_offset)
+        return None
+    if not header.record_count:
+        return None  # compaction took the marker and left the batch for its producer's sake
+    completed = producers.apply_marker(header, read_control_record(data, at), header.base_offset)
+    if completed is None or not completed.aborted:
+        return None
+    return AbortedTransaction(
+        completed.producer_id, completed.first_offset, completed.last_offset, completed.last_stable_offset
+    )
+
+
+def rebuild_producers(
+    disk: Disk, directory: str, segments: list[Segment], snapshots: list[int], log_start_offset: int, end_offset: int
+) -> ProducerState:
+    """Producer state at `end_offset`: the last snapshot before it, and what the log says from there on."""
+    producers, from_offset = _last_snapshot(disk, directory, snapshots, log_start_offset, end_offset)
+    if from_offset >= end_offset:
+        return producers
+    first = max(0, bisect_right([segment.base_offset for segment in segments], from_offset) - 1)
+    for segment in segments[first:]:
+        for position, header in segment.headers(segment.position_of(from_offset)):
+            if header.base_offset >= end_offset:
+                break
+            if header.producer_id >= 0 and header.last_offset >= from_offset:
+                data = segment.file.read_at(position, header.size) if header.is_control else b""
+                replay(producers, header, data, 0)
+    return producers
+
+
+def _last_snapshot(
+    disk: Disk, directory: str, snapshots: list[int], log_start_offset: int, end_offset: int
+) -> tuple[ProducerState, int]:
+    for offset in reversed(snapshots[: bisect_right(snapshots, end_offset)]):
+        if offset < log_start_offset:
+            break
+        path = f"{directory}/{segment_file(offset, PRODUCER_SNAPSHOT)}"
+        try:
+            return ProducerState(decode_snapshot(disk.read_file(path))), offset
+        except CorruptSnapshot:
+            disk.remove(path)
+            snapshots.remove(offset)
+    return ProducerState(), log_start_offset
+
+
+def remove_snapshots(disk: Disk, directory: str, snapshots: list[int], *, above: int) -> None:
+    """Snapshots of a log that does not go that far any more."""
+    while snapshots and snapshots[-1] > above:
+        disk.remove(f"{directory}/{segment_file(snapshots.pop(), PRODUCER_SNAPSHOT)}")
+
+
+def rebuild_transaction_index(
+    disk: Disk, directory: str, segments: list[Segment], snapshots: list[int], log_start_offset: int, number: int
+) -> None:
+    """Of a segment whose transaction index is damaged: replay the segment with the state its producers had when it began."""
+    segment = segments[number]
+    producers = rebuild_producers(disk, directory, segments[:number], snapshots, log_start_offset, segment.base_offset)
+    index = TransactionIndex()
+    for _, header, data, at in whole_batches(segment):
+        aborted = replay(producers, header, data, at)
+        if aborted is not None:
+            index.append(aborted)
+    segment.write_transaction_index(index)

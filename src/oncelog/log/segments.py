@@ -1,0 +1,133 @@
+"""The segments of a log in offset order. There is always one, the last is the one being written, and offsets have no gap between them.
+
+Files leave in two steps, as in Kafka: renamed to `.deleted`, which takes a segment out of the log at once, and removed a while later
+(`file.delete.delay.ms`), when nobody can be reading them any more. What a crash leaves of that is removed at the next start.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from oncelog.log.file_names import DELETED, SWAP
+from oncelog.log.segment import Segment
+from oncelog.log.storage import Disk
+
+#: Indexes of segments that are only read are let go again when this many others have been used since.
+INDEXES_KEPT = 2
+
+
+class Segments:
+    __slots__ = ("active", "_disk", "_directory", "_index_interval_bytes", "_list", "_bases", "_lately_used", "_doomed")
+
+    def __init__(self, disk: Disk, directory: str, index_interval_bytes: int, segments: list[Segment]) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._index_interval_bytes = index_interval_bytes
+        self._list = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self.active = segments[-1]
+        self._lately_used: list[Segment] = []
+        self._doomed: list[tuple[int, list[str]]] = []
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._list)
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __getitem__(self, number: int) -> Segment:
+        return self._list[number]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._list)
+
+    @property
+    def bases(self) -> Sequence[int]:
+        return self._bases
+
+    def number_holding(self, offset: int) -> int:
+        """The number of the segment in whose range `offset` lies."""
+        return max(0, bisect_right(self._bases, offset) - 1)
+
+    def use(self, segment: Segment) -> None:
+        """Somebody looks something up in a segment that is no longer written: its indexes stay in memory for a while."""
+        if segment is self.active or segment in self._lately_used:
+            return
+        self._lately_used.append(segment)
+        if len(self._lately_used) > INDEXES_KEPT:
+            self._lately_used.pop(0).release_indexes()
+
+    def add(self, base_offset: int) -> Segment:
+        """A new segment to write to; the one written so far keeps its indexes in memory until others were used."""
+        before = self.active
+        segment = Segment.create(self._disk, self._directory, base_offset, self._index_interval_bytes)
+        self._list.append(segment)
+        self._bases.append(base_offset)
+        self.active = segment
+        self.use(before)
+        return segment
+
+    def remove_first(self, count: int, remove_at_ms: int) -> None:
+        """Take the oldest out of the log; their files go at `remove_at_ms`."""
+        for _ in range(count):
+            self._doom(self._list[0], remove_at_ms)
+            self._list.pop(0)
+            self._bases.pop(0)
+
+    def remove_from(self, number: int) -> None:
+        """Drop segments from the end: the log is cut, and what was there is not to come back. The last remaining one is written next."""
+        while len(self._list) > number:
+            segment = self._list.pop()
+            self._bases.pop()
+            segment.close()
+            for path in segment.files():
+                self._disk.remove(path)
+        self._lately_used = [segment for segment in self._lately_used if segment in self._list]
+        if self._list:
+            self.active = self._list[-1]
+
+    def restart_at(self, base_offset: int) -> Segment:
+        """Throw everything away and begin again at `base_offset`."""
+        self.remove_from(0)
+        self._lately_used.clear()
+        return self.add_first(base_offset)
+
+    def add_first(self, base_offset: int) -> Segment:
+        segment = Segment.create(self._disk, self._directory, base_offset, self._index_interval_bytes)
+        self._list.append(segment)
+        self._bases.append(base_offset)
+        self.active = segment
+        return segment
+
+    def replace(self, old: Sequence[Segment], cleaned: Segment, remove_at_ms: int) -> None:
+        """Put a compacted segment, written with suffix .cleaned, in the place of neighbours that are no longer written.
+
+        From the moment its files are called .swap a crash leads forward: the next start removes the originals and takes it.
+        """
+        first = self._list.index(old[0])
+        cleaned.change_suffix(SWAP)
+        for segment in old:
+            self._doom(segment, remove_at_ms)
+        cleaned.change_suffix("")
+        self._list[first : first + len(old)] = [cleaned]
+        self._bases[first : first + len(old)] = [cleaned.base_offset]
+
+    def _doom(self, segment: Segment, remove_at_ms: int) -> None:
+        segment.change_suffix(DELETED)
+        self._doomed.append((remove_at_ms, segment.files()))
+        if segment in self._lately_used:
+            self._lately_used.remove(segment)
+
+    def remove_doomed(self, now_ms: int) -> None:
+        """Remove the files of segments that were taken out long enough ago."""
+        while self._doomed and self._doomed[0][0] <= now_ms:
+            for path in self._doomed.pop(0)[1]:
+                self._disk.remove(path)
+
+    def close(self) -> None:
+        for _, paths in self._doomed:
+            for path in paths:
+                self._disk.remove(path)
+        self._doomed.clear()
+        for segment in self._list:
+            segment.close()
