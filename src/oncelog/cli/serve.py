@@ -47,12 +47,14 @@ def _serve(arguments: argparse.Namespace) -> int:
         listen, advertised = _addresses(arguments, config)
     except (ConfigError, BadAddress) as problem:
         raise CannotStart(str(problem)) from problem
+    data_dir = _data_dir(arguments, config)
     configure_logging(config.logging_level, config.logging_format)
     _tell_ignored(config)
 
+    # After the checks above: a mistake is told before the rest of the broker is even loaded.
     from oncelog.broker.server import Broker
 
-    broker = Broker(config, _data_dir(arguments, config), listen.host, listen.port, advertised)
+    broker = Broker(config, data_dir, listen.host, listen.port, advertised)
     return _run_until_signal(broker, listen)
 
 
