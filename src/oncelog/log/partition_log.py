@@ -532,7 +532,7 @@ class PartitionLog:
         """The largest epoch not above `epoch` that wrote here, and the offset at which it ended; (-1, -1) if that is not known."""
         return self._epochs.end_offset_of(epoch, self.log_end_offset)
 
-    def epoch_of_offset(self, offset: int) -> int:
+    def epoch_of(self, offset: int) -> int:
         """The leader epoch in which `offset` was written; -1 if that is not known."""
         return self._epochs.epoch_of(offset)
 

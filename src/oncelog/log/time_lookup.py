@@ -12,7 +12,7 @@ from oncelog.records.record import Record, read_records
 
 
 class TimestampOffset(NamedTuple):
-    timestamp_ms: int
+    timestamp: int
     offset: int
     leader_epoch: int
 
