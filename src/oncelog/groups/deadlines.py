@@ -23,6 +23,9 @@ class Deadlines(Generic[K]):
     def __len__(self) -> int:
         return len(self._due_ms)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._due_ms
+
     def set(self, key: K, due_ms: int) -> None:
         self._due_ms[key] = due_ms
         queued_ms = self._queued_ms.get(key)

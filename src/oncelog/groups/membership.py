@@ -39,7 +39,8 @@ def decide_leave(known: Group | None, command: Leave, config: GroupConfig, now_m
     if command.group_id == "":
         return just_reply(command.group_id, command.token, LeaveReply(ErrorCode.INVALID_GROUP_ID))
     if known is None:
-        return just_reply(command.group_id, command.token, LeaveReply(ErrorCode.UNKNOWN_MEMBER_ID))
+        unknown = tuple(MemberLeft(*leaving, ErrorCode.UNKNOWN_MEMBER_ID) for leaving in command.members)
+        return just_reply(command.group_id, command.token, LeaveReply(members=unknown))
     draft = Draft(known, config, now_ms)
     left = tuple(_let_go(draft, leaving) for leaving in command.members)
     if any(member.error is ErrorCode.NONE for member in left):

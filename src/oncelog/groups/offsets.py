@@ -77,17 +77,14 @@ def _commit_refusal(group: Group | None, command: CommitOffsets) -> ErrorCode | 
 
 
 def decide_delete_offsets(shard: Shard, command: DeleteOffsets) -> Decision:
-    group = shard.groups.get(command.group_id)
-    refusal = None
     if command.group_id == "":
-        refusal = ErrorCode.INVALID_GROUP_ID
-    elif group is None:
-        refusal = ErrorCode.GROUP_ID_NOT_FOUND
-    elif group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
+        return just_reply(command.group_id, command.token, OffsetsReply(ErrorCode.INVALID_GROUP_ID))
+    group = shard.groups.get(command.group_id)
+    if group is None:
+        return just_reply(command.group_id, command.token, OffsetsReply(ErrorCode.GROUP_ID_NOT_FOUND))
+    if group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
         # Only consumers say what they read; of others nobody can tell which offsets they still need.
-        refusal = ErrorCode.NON_EMPTY_GROUP
-    if group is None or refusal is not None:
-        return just_reply(command.group_id, command.token, OffsetsReply(refusal or ErrorCode.GROUP_ID_NOT_FOUND))
+        return just_reply(command.group_id, command.token, OffsetsReply(ErrorCode.NON_EMPTY_GROUP))
     records: list[GroupRecord] = []
     failed: list[tuple[TopicPartition, ErrorCode]] = []
     for asked in command.partitions:
@@ -105,15 +102,10 @@ def decide_delete_offsets(shard: Shard, command: DeleteOffsets) -> Decision:
 
 def decide_delete_group(shard: Shard, command: DeleteGroup) -> Decision:
     group = shard.groups.get(command.group_id)
-    refusal = None
-    if command.group_id == "":
-        refusal = ErrorCode.INVALID_GROUP_ID
-    elif group is None:
-        refusal = ErrorCode.GROUP_ID_NOT_FOUND
-    elif group.state is not GroupState.EMPTY:
-        refusal = ErrorCode.NON_EMPTY_GROUP
-    if group is None or refusal is not None:
-        return just_reply(command.group_id, command.token, DeleteReply(refusal or ErrorCode.GROUP_ID_NOT_FOUND))
+    if group is None:
+        return just_reply(command.group_id, command.token, DeleteReply(ErrorCode.GROUP_ID_NOT_FOUND))
+    if group.state is not GroupState.EMPTY:
+        return just_reply(command.group_id, command.token, DeleteReply(ErrorCode.NON_EMPTY_GROUP))
     positions = dict.fromkeys((*shard.offsets(command.group_id), *shard.pending.partitions_of(command.group_id)))
     return Decision(
         command.group_id,
