@@ -18,8 +18,7 @@ from oncelog.broker.dispatch import Route, route
 from oncelog.broker.logging import get_logger
 from oncelog.broker.replies import NO_REPLY, CloseConnection
 from oncelog.protocol.apis import ApiKey
-from oncelog.protocol.codec import encode
-from oncelog.protocol.frames import decode_request_header
+from oncelog.protocol.frames import decode_request_header, encode_response
 from oncelog.protocol.malformed import Malformed
 from oncelog.waiting.later import Later
 
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 _SIZE = struct.Struct(">i")
-_SIZE_AND_CORRELATION = struct.Struct(">ii")
-_SIZE_CORRELATION_AND_NO_TAGS = struct.Struct(">iib")
-_API_AND_VERSION = struct.Struct(">hhi")
+_API_VERSION_AND_CORRELATION = struct.Struct(">hhi")
 
 #: Requests of one connection that may wait for their answer at once. Clients keep five in flight, some a few more.
 MAX_UNANSWERED = 64
@@ -48,7 +45,7 @@ class _Slot:
     __slots__ = ("frames",)
 
     def __init__(self) -> None:
-        self.frames: "list[BytesLike] | None" = None
+        self.frames: list[BytesLike] | None = None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -225,41 +222,36 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, frame: memoryview) -> None:
         self.used_ms = self._node.clock.monotonic_ms()
-        found: Route | None = None
-        correlation_id = 0
+        api_key, version, correlation_id = _API_VERSION_AND_CORRELATION.unpack_from(frame, 0)
+        found = route(api_key, version)
+        if found is None:
+            self._refuse_version(api_key, version, correlation_id)
+            return
         try:
-            api_key, version, correlation_id = _API_AND_VERSION.unpack_from(frame, 0)
-            found = route(api_key, version)
-            if found is None:
-                self._refuse_version(api_key, version, correlation_id)
-                return
             header, body_offset = decode_request_header(frame)
             self.caller.client_id = header.client_id or ""
-            request = found.decode(frame, body_offset)
-            answer = found.handle(self._node, self.caller, request, version)
+            answer = found.handle(self._node, self.caller, found.decode(frame, body_offset), version)
         except Malformed as problem:
-            self.close(f"a malformed request: {problem}")
+            self.close(f"a malformed {found.api_key.name} request: {problem}")
             return
         except Exception:
-            _log.exception("a handler failed", api=found.api_key.name if found else "?", version=version)
-            answer = self._bug_answer(cast(Route, found))
-        if type(answer) is Later:
-            if answer.done:
-                self._answer(found, correlation_id, answer.value, len(frame), None)
-            else:
-                slot = _Slot()
-                self._unanswered.append(slot)
-                size = len(frame)
-                answer.when_done(lambda value: self._answer_later(found, correlation_id, value, size, slot))
-        else:
+            _log.exception("a handler failed", api=found.api_key.name, version=version)
+            answer = self._bug_answer(found)
+        if type(answer) is not Later:
             self._answer(found, correlation_id, answer, len(frame), None)
+        elif answer.done:
+            self._answer(found, correlation_id, answer.value, len(frame), None)
+        else:
+            slot = _Slot()
+            self._unanswered.append(slot)
+            size = len(frame)
+            answer.when_done(lambda value: self._answer_later(found, correlation_id, value, size, slot))
 
     def _refuse_version(self, api_key: int, version: int, correlation_id: int) -> None:
         if api_key == ApiKey.API_VERSIONS:
             from oncelog.broker.handlers.api_versions import unsupported_version_reply
 
-            body = encode(unsupported_version_reply(), 0)
-            self._send_in_order([_SIZE_AND_CORRELATION.pack(4 + len(body), correlation_id), body], None)
+            self._send_in_order(encode_response(correlation_id, unsupported_version_reply(), 0), None)
         else:
             self.close(f"API {api_key} version {version} is not served here")
 
@@ -291,17 +283,14 @@ class Connection(asyncio.BufferedProtocol):
             answer.throttle_time_ms = throttle_ms
             self._mute(throttle_ms)
         try:
-            body = found.encode(answer)
+            frames = found.encode(answer, bytearray(found.response_header.pack(0, correlation_id)))
         except Exception:
             _log.exception("an answer could not be encoded", api=found.api_key.name, version=found.version)
             self.close("the broker failed to encode its answer")
             return
-        size = sum(map(len, body))
-        if found.response_header_is_flexible:
-            head = _SIZE_CORRELATION_AND_NO_TAGS.pack(size + 5, correlation_id, 0)
-        else:
-            head = _SIZE_AND_CORRELATION.pack(size + 4, correlation_id)
-        self._send_in_order([head, *body], slot)
+        size = len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+        _SIZE.pack_into(cast(bytearray, frames[0]), 0, size - _SIZE.size)
+        self._send_in_order(frames, slot)
 
     def _send_in_order(self, frames: "list[BytesLike]", slot: _Slot | None) -> None:
         unanswered = self._unanswered

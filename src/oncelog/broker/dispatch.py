@@ -6,6 +6,7 @@ only serves produce and fetch never imports the rest, which is most of why it st
 
 from collections.abc import Callable
 from importlib import import_module
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from oncelog.protocol.apis import APIS, ApiKey
@@ -56,7 +57,7 @@ Handler = Callable[["Node", "Caller", Any, int], Any]
 class Route:
     """One (API, version), ready to run."""
 
-    __slots__ = ("api_key", "version", "decode", "handle", "encode", "response_class", "response_header_is_flexible")
+    __slots__ = ("api_key", "version", "decode", "handle", "encode", "response_class", "response_header")
 
     def __init__(self, api_key: ApiKey, version: int) -> None:
         api = APIS[api_key]
@@ -64,12 +65,14 @@ class Route:
         handler: Handler = getattr(import_module(f"oncelog.broker.handlers.{name}"), f"handle_{name}")
         self.api_key = api_key
         self.version = version
-        self.decode = decoder_of(api.request_class, version)
+        self.decode = decoder_of(api.request, version)
         self.handle = handler
-        self.response_class = api.response_class
-        self.encode = encoder_of(api.response_class, version)
+        self.response_class = api.response
+        self.encode = encoder_of(api.response, version)
         # ApiVersions answers with the old header in every version: the client does not know yet what we speak (KIP-511).
-        self.response_header_is_flexible = version >= api.flexible_since and api_key != ApiKey.API_VERSIONS
+        flexible = api.is_flexible(version) and api_key != ApiKey.API_VERSIONS
+        #: Size (filled in later) and correlation id, and the empty tagged fields of a flexible header.
+        self.response_header = Struct(">iix") if flexible else Struct(">ii")
 
 
 _routes: dict[int, Route] = {}

@@ -4,6 +4,7 @@ Every append goes through here, from clients and from the broker itself, so the 
 an append is acknowledged once the high watermark has passed it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oncelog.log.partition_log import Appended, PartitionLog
@@ -38,7 +39,7 @@ class Partition:
         log: PartitionLog,
         leader_epoch: int,
         node_id: int,
-        in_sync: list[int],
+        in_sync: Sequence[int],
         clock: "Clock",
         room: "WaitingRoom",
         group_commit: "GroupCommit | None",
@@ -61,7 +62,7 @@ class Partition:
         return self._replicas.in_sync
 
     def append(
-        self, records: BytesLike, now_ms: int, *, acks: int = -1, from_client: bool = True
+        self, records: BytesLike, now_ms: int, *, acks: int = -1, from_client: bool = True, transaction_version: int = 0
     ) -> Appended | Refused:
         if self.storage_problem is not None:
             return self.storage_problem
@@ -69,7 +70,12 @@ class Partition:
             too_few = self._replicas.enough_in_sync(self.log.config.min_insync_replicas)
             if too_few is not None:
                 return too_few
-        appended = self.log.append_as_leader(records, self.leader_epoch, now_ms, from_client=from_client)
+        if from_client:
+            appended = self.log.append_as_leader(records, self.leader_epoch, now_ms)
+        else:
+            appended = self.log.append_as_leader(
+                records, self.leader_epoch, now_ms, from_client=False, transaction_version=transaction_version
+            )
         if isinstance(appended, Refused):
             return appended
         if self._group_commit is None:
@@ -78,9 +84,13 @@ class Partition:
             self._group_commit.request(self)
         return appended
 
-    def append_internal(self, batch: bytes, timeout_ms: int = 30_000) -> "Later[Appended | Refused]":
+    def append_internal(
+        self, batch: bytes, timeout_ms: int = 30_000, *, transaction_version: int = 0
+    ) -> "Later[Appended | Refused]":
         """Append what the broker itself writes; the answer comes once it is acknowledged."""
-        appended = self.append(batch, self._clock.now_ms(), from_client=False)
+        appended = self.append(
+            batch, self._clock.now_ms(), from_client=False, transaction_version=transaction_version
+        )
         if isinstance(appended, Refused) or self.is_acknowledged(appended.last_offset + 1):
             return completed(appended)
         waiting = UntilAcknowledged(self, appended)

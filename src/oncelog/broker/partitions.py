@@ -1,15 +1,17 @@
-"""Every partition this node leads, by name. The cluster's metadata says which there are; this opens, keeps and closes their logs."""
+"""Every partition this node leads, by name: the metadata says which there are, this opens, keeps and closes their logs."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from oncelog.broker.log_checkpoints import LogCheckpoints
 from oncelog.broker.logging import get_logger
 from oncelog.broker.partition import Partition
+from oncelog.log.checkpoints import CorruptCheckpoint, read_partition_metadata, write_partition_metadata
 from oncelog.log.partition_log import PartitionLog
 from oncelog.log.storage import Disk, StorageFailed
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
-from oncelog.model.topic_id import topic_id_text
+from oncelog.model.topic_id import TopicId
 from oncelog.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -19,11 +21,12 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
+PARTITION_METADATA = "partition.metadata"
 _UNKNOWN = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker does not host that topic or partition")
 
 
 class Partitions:
-    __slots__ = ("_node", "_disk", "_group_commit", "_by_topic", "_clean_shutdown")
+    __slots__ = ("_node", "_disk", "_group_commit", "_by_topic", "_clean_shutdown", "_checkpoints")
 
     def __init__(
         self, node: "Node", disk: Disk, group_commit: "GroupCommit | None", *, clean_shutdown: bool
@@ -34,6 +37,7 @@ class Partitions:
         self._by_topic: dict[str, dict[int, Partition]] = {}
         #: What is opened before the broker serves was left by an earlier run; what comes later is new.
         self._clean_shutdown = clean_shutdown
+        self._checkpoints = LogCheckpoints(disk)
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_topic.values():
@@ -56,10 +60,10 @@ class Partitions:
         node = self._node
         topic_partition = TopicPartition(topic.name, index)
         directory = str(topic_partition)
+        self._remove_other_topics_files(directory, topic.topic_id)
         if not self._disk.exists(directory):
             self._disk.make_directory(directory)
-            metadata = f"version: 0\ntopic_id: {topic_id_text(topic.topic_id)}"
-            self._disk.write_file(f"{directory}/partition.metadata", metadata.encode())
+            self._disk.write_file(f"{directory}/{PARTITION_METADATA}", write_partition_metadata(topic.topic_id))
         log = PartitionLog.open(
             self._disk,
             directory,
@@ -67,6 +71,7 @@ class Partitions:
             node.config.log_config(topic.configs),
             node.clock.now_ms(),
             clean_shutdown=self._clean_shutdown,
+            **self._checkpoints.of(topic_partition)._asdict(),
         )
         partition = Partition(
             log, state.leader_epoch, node.node_id, state.isr, node.clock, node.room, self._group_commit
@@ -74,9 +79,25 @@ class Partitions:
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
 
+    def _remove_other_topics_files(self, directory: str, topic_id: TopicId) -> None:
+        """A deleted topic's files may have outlived it by a crash: a new topic of the same name must not inherit them."""
+        path = f"{directory}/{PARTITION_METADATA}"
+        if not self._disk.exists(path):
+            return
+        try:
+            stays = read_partition_metadata(self._disk.read_file(path)) == topic_id
+        except CorruptCheckpoint as problem:
+            _log.warning("a partition does not say whose it is; it is taken as it is", file=path, problem=str(problem))
+            return
+        if not stays:
+            _log.notice("files of a deleted topic are removed", directory=directory)
+            self._disk.remove_tree(directory)
+
     def remove(self, topic: str) -> None:
         """Forget a deleted topic's partitions: readers and writers that wait hear of it, its files go."""
-        for partition in self._by_topic.pop(topic, {}).values():
+        doomed_partitions = self._by_topic.pop(topic, {})
+        self._node.groups.forget_topic(topic)
+        for partition in doomed_partitions.values():
             partition.fail_storage(f"{topic} was deleted")
             partition.log.close()
             doomed = f"{partition.topic_partition}.{self._node.random_bytes(8).hex()}-delete"
@@ -96,6 +117,16 @@ class Partitions:
         """Everything that was on disk is loaded: logs opened from now on are new."""
         self._clean_shutdown = True
 
+    def checkpoint(self) -> None:
+        """Let the next start know how far every log is flushed, acknowledged and deleted."""
+        self._checkpoints.write(self)
+
     def close(self) -> None:
+        """Put everything on disk. StorageFailed: it was no clean stop, and the next start looks at everything."""
         for partition in self:
+            flush = partition.log.unflushed()
+            if flush is not None:
+                flush.run()
+                flush.done()
             partition.log.close()
+        self.checkpoint()

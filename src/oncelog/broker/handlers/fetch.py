@@ -1,14 +1,17 @@
 """Fetch (1): read batches, waiting for enough of them if the client says so (MISSION P8, X2).
 
-A fetch is looked at in two steps. `_Located` says where the bytes of a partition lie without touching the disk: enough to know
+A fetch is looked at in two steps. `_Look` says where the bytes of a partition lie without touching the disk: enough to know
 whether the fetch can be answered. Only then are they read; what is not in the page cache is read in a worker thread, so
 that one reader of old data does not hold up everybody else.
 """
 
 from typing import TYPE_CHECKING
 
-from oncelog.access.authorizer import Operation, topic as topic_resource
+from oncelog.access.authorizer import Operation
+from oncelog.access.authorizer import topic as topic_resource
 from oncelog.broker.fetch_sessions import FetchContext, Wanted
+from oncelog.log.reading import Read, ReadPlan
+from oncelog.log.storage import StorageFailed
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.isolation_level import IsolationLevel
 from oncelog.model.refused import Refused
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
     from oncelog.broker.partition import Partition
-    from oncelog.log.partition_log import Located
 
 TOPIC_ID_SINCE = 13
 
@@ -116,19 +118,40 @@ class DelayedFetch:
         located = log.locate(asked.fetch_offset, max_bytes, bound, at_least_one_batch=nothing_yet)
         if isinstance(located, Refused):
             return _Look(wanted, partition, refused=located)
-        return _Look(wanted, partition, located=located)
+        return _Look(wanted, partition, plan=located if isinstance(located, ReadPlan) else None)
 
     def _read(self, found: "list[_Look]") -> None:
         cold: list[_Look] = []
         for look in found:
-            if look.length and look.located is not None:
-                look.records = look.located.read_if_cached()
-                if look.records is None:
-                    cold.append(look)
+            plan = look.plan
+            if plan is None:
+                continue
+            try:
+                data = plan.file.read_at_if_cached(plan.position, plan.length)
+            except StorageFailed as problem:
+                look.refused = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(problem))
+                continue
+            if data is None:
+                cold.append(look)
+            else:
+                look.read = plan.finish(data)
         if cold:
-            self._node.timers.in_thread(lambda: _read_cold(cold)).when_done(lambda _: self._reply(found))
+            self._node.timers.in_thread(lambda: [_read_cold(look) for look in cold]).when_done(
+                lambda results: self._reply_with_cold(found, cold, results)
+            )
         else:
             self._reply(found)
+
+    def _reply_with_cold(
+        self, found: "list[_Look]", cold: "list[_Look]", results: "list[bytes | Refused] | BaseException"
+    ) -> None:
+        for index, look in enumerate(cold):
+            data = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(results)) if isinstance(results, BaseException) else results[index]
+            if isinstance(data, Refused):
+                look.refused = data
+            elif look.plan is not None:
+                look.read = look.plan.finish(data)
+        self._reply(found)
 
     def _reply(self, found: "list[_Look]") -> None:
         context = self._context
@@ -173,12 +196,10 @@ class DelayedFetch:
         aborted: list[AbortedTransaction] | None = None
         if self._committed_only:
             aborted = []
-            if look.located is not None and look.length:
+            if look.read is not None:
                 aborted = [
-                    AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
-                    for producer_id, first_offset in log.aborted_transactions(
-                        look.wanted.asked.fetch_offset, look.located.end_offset
-                    )
+                    AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)
+                    for transaction in log.aborted_transactions(look.wanted.asked.fetch_offset, look.read.next_offset)
                 ]
         data = PartitionData(
             partition_index=index,
@@ -187,7 +208,7 @@ class DelayedFetch:
             log_start_offset=log.log_start_offset,
             aborted_transactions=aborted,
             preferred_read_replica=-1,
-            records=look.records or b"",
+            records=b"" if look.read is None else look.read.records,
         )
         if look.diverging is not None:
             data.diverging_epoch = look.diverging
@@ -197,7 +218,7 @@ class DelayedFetch:
 class _Look:
     """One wanted partition as it stands now."""
 
-    __slots__ = ("wanted", "partition", "refused", "diverging", "located", "length", "records")
+    __slots__ = ("wanted", "partition", "refused", "diverging", "plan", "length", "read")
 
     def __init__(
         self,
@@ -206,21 +227,21 @@ class _Look:
         *,
         refused: Refused | None = None,
         diverging: EpochEndOffset | None = None,
-        located: "Located | None" = None,
+        plan: ReadPlan | None = None,
     ) -> None:
         self.wanted = wanted
         self.partition = partition
         self.refused = refused
         self.diverging = diverging
-        self.located = located
-        self.length = 0 if located is None else located.length
-        self.records: bytes | None = None
+        self.plan = plan
+        self.length = 0 if plan is None else plan.length
+        self.read: Read | None = None
 
 
-def _read_cold(cold: list[_Look]) -> None:
-    for look in cold:
-        if look.located is not None:
-            try:
-                look.records = look.located.read()
-            except Exception as problem:  # the segment may be gone by now, or the disk may fail: the reader asks again
-                look.refused = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(problem))
+def _read_cold(look: _Look) -> bytes | Refused:
+    """In a worker thread. The segment may be gone by now, or the disk may fail: then the reader asks again."""
+    plan = look.plan
+    try:
+        return b"" if plan is None else plan.file.read_cold_at(plan.position, plan.length)
+    except StorageFailed as problem:
+        return Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(problem))

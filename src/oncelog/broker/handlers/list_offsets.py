@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from oncelog.access.authorizer import Operation, topic as topic_resource
+from oncelog.access.authorizer import Operation
+from oncelog.access.authorizer import topic as topic_resource
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.isolation_level import IsolationLevel
 from oncelog.model.refused import Refused
@@ -85,7 +86,7 @@ def _look_up(partition: "Partition", timestamp: int, isolation: IsolationLevel) 
         case -1:
             return -1, bound, partition.leader_epoch
         case -2 | -4:
-            return -1, log.log_start_offset, _epoch_at(partition, log.log_start_offset)
+            return -1, log.log_start_offset, log.epoch_of(log.log_start_offset)
         case -5 | -6:
             return -1, -1, -1  # nothing of this log is tiered
         case -3:
@@ -94,12 +95,7 @@ def _look_up(partition: "Partition", timestamp: int, isolation: IsolationLevel) 
             found = log.offset_for_timestamp(timestamp)
     if found is None or found.offset >= bound:
         return -1, -1, -1
-    return found.timestamp_ms, found.offset, _epoch_at(partition, found.offset)
-
-
-def _epoch_at(partition: "Partition", offset: int) -> int:
-    epoch = partition.log.epoch_of_offset(offset)
-    return -1 if epoch is None else epoch
+    return found.timestamp, found.offset, found.leader_epoch
 
 
 def _refusal(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -6,9 +6,10 @@ closed instead, which is the only way to tell such a client that its metadata is
 
 from typing import TYPE_CHECKING
 
-from oncelog.access.authorizer import Operation, topic as topic_resource
+from oncelog.access.authorizer import Operation
+from oncelog.access.authorizer import topic as topic_resource
 from oncelog.broker.replies import NO_REPLY, CloseConnection, NoReply
-from oncelog.log.partition_log import Appended, RefusedRecords
+from oncelog.log.partition_log import Appended
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
 from oncelog.protocol.messages.produce import (
@@ -21,6 +22,7 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from oncelog.records.validation import FIRST_PRODUCE_VERSION_WITH_ZSTD, RecordsRefused, refuse_for_version
 from oncelog.waiting.later import Later
 
 if TYPE_CHECKING:
@@ -91,7 +93,13 @@ def _append(
     partition = node.partitions.get(name, index)
     if isinstance(partition, Refused):
         return _refusal(node, None, index, partition, version)
-    appended = partition.append(b"" if records is None else records, node.clock.now_ms(), acks=acks)
+    if records is None:
+        records = b""
+    if version < FIRST_PRODUCE_VERSION_WITH_ZSTD:
+        refused = refuse_for_version(records, version)
+        if refused is not None:
+            return _refusal(node, partition, index, refused, version)
+    appended = partition.append(records, node.clock.now_ms(), acks=acks)
     if not isinstance(appended, Appended):
         return _refusal(node, partition, index, appended, version)
     answer = PartitionProduceResponse(
@@ -117,9 +125,10 @@ def _refusal(
         log_start_offset=-1,
         error_message=refused.why,
     )
-    if isinstance(refused, RefusedRecords):
+    if isinstance(refused, RecordsRefused):
         answer.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why) for at, why in refused.records
+            BatchIndexAndErrorMessage(batch_index=error.batch_index, batch_index_error_message=error.why)
+            for error in refused.record_errors
         ]
     if partition is not None and version >= CURRENT_LEADER_SINCE and refused.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         answer.current_leader = LeaderIdAndEpoch(leader_id=node.node_id, leader_epoch=partition.leader_epoch)
