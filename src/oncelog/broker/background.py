@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from oncelog.broker.logging import get_logger
-from oncelog.log.cleaner import clean, needs_cleaning
 
 if TYPE_CHECKING:
     from oncelog.broker.node import Node
@@ -72,6 +71,8 @@ class Background:
             self._continue_cleaning()
 
     def _clean_all(self) -> Iterator[None]:
+        from oncelog.log.cleaner import clean, needs_cleaning  # not before it is used: starting is quicker without
+
         for partition in list(self._node.partitions):
             if needs_cleaning(partition.log, self._node.clock.now_ms()):
                 try:

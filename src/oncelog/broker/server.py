@@ -88,6 +88,7 @@ class Broker:
         node = self.node
         disk = self._disk or RealDisk(self.data_dir)
         clean = self._directory.take_clean_shutdown_marker()
+        self._directory.remove_deleted_partitions()
         group_commit = GroupCommit(node.timers) if self.config.flush_policy == "group-commit" else None
         self._store = SqliteMetadataStore(self.data_dir / "metadata.sqlite", loop.call_soon_threadsafe)
         node.partitions = Partitions(node, disk, group_commit, clean_shutdown=clean)
