@@ -1,4 +1,4 @@
-"""Offset index of a segment: about every `index.interval.bytes`, the last offset of a batch and the position where that batch begins.
+"""Offset index of a segment: about every `index.interval.bytes`, the last offset of a batch and where in the file it begins.
 
 File: per entry, offset relative to the segment's base (i32) and position (i32), both rising strictly. Kafka's `.index`.
 The entries of the segment being written live here and are written when it is rolled or closed: one append stays one write. After a

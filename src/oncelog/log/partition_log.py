@@ -214,9 +214,9 @@ class PartitionLog:
     ) -> Appended | Refused:
         """Take a batch into the log: give it its offsets and write it. Bytes that can be written to are changed in place.
 
-        A client sends one data batch, which is validated in full; the broker's own batches may be several and control batches, and
-        `transaction_version` says under which rules a marker is written. A refusal may be a `RecordsRefused`, which says what is wrong with
-        which record.
+        A client sends one data batch, which is validated in full. The broker's own batches may be several and control batches;
+        `transaction_version` says under which rules a marker is written. A refusal may be a `RecordsRefused`: it says what is
+        wrong with which record.
         """
         try:
             if from_client:

@@ -1,7 +1,8 @@
 """Producer state as it was at an offset, in a file named after that offset: `.snapshot`, Kafka's version 1.
 
-    version i16 · CRC-32C of all that follows u32 · number of producers i32 · per producer: producer id i64, epoch i16, last sequence i32,
-    last offset i64, distance of the last batch's first and last offset i32, timestamp i64, coordinator epoch i32, open transaction's first offset i64
+    version i16 · CRC-32C of all that follows u32 · number of producers i32 · per producer: producer id i64, epoch i16,
+    last sequence i32, last offset i64, last batch's offsets minus one i32, timestamp i64, coordinator epoch i32, first offset of
+    the open transaction i64
 
 Of the five batches that could be repeated only the last is kept: the others come back from the log if it is replayed.
 """

@@ -2,13 +2,13 @@
 
 A batch is first checked, then written, then applied: checking changes nothing, so that a failed write leaves no trace. Rules, as
 Apache Kafka 4 has them:
-- The next expected sequence is taken. One of the last five batches again is a duplicate: acknowledged with its old offset, not written.
-  Anything else is OUT_OF_ORDER_SEQUENCE_NUMBER. After 2^31-1 comes 0.
+- The next expected sequence is taken. One of the last five batches again is a duplicate: acknowledged with its old offset, not
+  written. Anything else is OUT_OF_ORDER_SEQUENCE_NUMBER. After 2^31-1 comes 0.
 - A producer nobody knows (new here, expired, or deleted with its data) may begin with any sequence.
 - A higher epoch takes over and begins with sequence 0; a lower one is INVALID_PRODUCER_EPOCH.
 - While its transaction is open a producer writes nothing outside it (INVALID_TXN_STATE).
-- A marker ends the open transaction. It is refused from a coordinator older than one seen (TRANSACTION_COORDINATOR_FENCED) and for an epoch
-  below the producer's. Under transactions v2 (KIP-890) its epoch must be above the producer's, except for the repeat of a marker.
+- A marker ends the open transaction. It is refused from a coordinator older than one seen (TRANSACTION_COORDINATOR_FENCED) and for
+  an epoch below the producer's. Under transactions v2 (KIP-890) its epoch must be above the producer's, unless it is a repeat.
 """
 
 from collections import deque

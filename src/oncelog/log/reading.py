@@ -1,8 +1,8 @@
 """A read in two steps: where the bytes are, and what of them is handed out.
 
 Finding takes no waiting on the device as long as the indexes are in memory; fetching the bytes may. So a plan can be carried out
-at once (`PartitionLog.read`), or its bytes fetched by a worker thread (`plan.file.read_cold_at(plan.position, plan.length)`) and given
-to `finish` back on the node's own thread.
+at once (`PartitionLog.read`), or its bytes fetched by a worker thread (`plan.file.read_cold_at(plan.position, plan.length)`) and
+given to `finish` back on the node's own thread.
 """
 
 from struct import Struct

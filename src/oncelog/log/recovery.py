@@ -2,9 +2,9 @@
 
 After a clean stop the files are as they were written: the last segment's indexes are read, and the producer snapshot taken at the
 end of the log. After a crash every segment from the recovery point on is read in full: a batch counts if it is whole, its CRC
-matches and its offsets follow the ones before; at the first that does not, the log ends, and what lies behind is cut off. Indexes and
-producer state of these segments are rebuilt. What was flushed lies before the recovery point, so nothing acknowledged under the
-flush policy is cut.
+matches and its offsets follow the ones before; at the first that does not, the log ends, and what lies behind is cut off. Indexes
+and producer state of these segments are rebuilt. What was flushed lies before the recovery point, so nothing acknowledged under
+the flush policy is cut.
 """
 
 from bisect import bisect_right
@@ -108,7 +108,7 @@ def tidy_directory(disk: Disk, directory: str) -> list[str]:
     swaps = {name for name in names if name.endswith(SWAP)}
     if not doomed and not swaps:
         return _without_orphans(disk, directory, names)
-    # Compaction gives all its files the suffix .swap before it touches an original. While one is still .cleaned, the originals count.
+    # Compaction calls all its files .swap before it touches an original: while one is still .cleaned, the originals count.
     unfinished = min((offset_of(name) or 0 for name in names if name.endswith(CLEANED)), default=None)
     if unfinished is not None:
         doomed |= {name for name in swaps if (offset_of(name) or 0) >= unfinished}
@@ -243,7 +243,7 @@ def recover_segment(segment: Segment, next_offset: int, producers: ProducerState
 
 
 def whole_batches(segment: Segment, position: int = 0) -> Iterator[tuple[int, BatchHeader, bytes, int]]:
-    """Every batch from `position` until the first that is not whole: its position and header, and bytes with the place it has in them."""
+    """Every batch until the first that is not whole: its position, its header, and bytes that hold it with the place it has there."""
     size = segment.size
     start, data = position, b""
     while position < size:

@@ -1,7 +1,7 @@
 """Which segments have outlived what the topic keeps: by age, by size, or because the log now starts after them.
 
-Only whole segments go, from the oldest on, and never anything that is not below the high watermark. The last segment may go too; the
-log then rolls to an empty one first, so that there is always one to write to.
+Only whole segments go, from the oldest on, and never anything that is not below the high watermark. The last segment may go too;
+the log then rolls to an empty one first, so that there is always one to write to.
 """
 
 from collections.abc import Sequence

@@ -243,7 +243,7 @@ class Segment:
         self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
 
     def resume(self) -> int:
-        """Of a segment that is to be written again after a clean stop: what lies behind the last index entry is counted. Its end offset.
+        """Go on with a segment after a clean stop: what lies behind the last index entry is counted. The offset at which it ends.
 
         CorruptBatch if that does not consist of whole batches.
         """

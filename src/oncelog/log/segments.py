@@ -1,7 +1,7 @@
-"""The segments of a log in offset order. There is always one, the last is the one being written, and offsets have no gap between them.
+"""The segments of a log in offset order. There is always one, the last is the one being written, and there is no gap between them.
 
-Files leave in two steps, as in Kafka: renamed to `.deleted`, which takes a segment out of the log at once, and removed a while later
-(`file.delete.delay.ms`), when nobody can be reading them any more. What a crash leaves of that is removed at the next start.
+Files leave in two steps, as in Kafka: renamed to `.deleted`, which takes a segment out of the log at once, and removed a while
+later (`file.delete.delay.ms`), when nobody can be reading them any more. What a crash leaves of that goes at the next start.
 """
 
 from bisect import bisect_right
@@ -75,7 +75,7 @@ class Segments:
             self._bases.pop(0)
 
     def remove_from(self, number: int) -> None:
-        """Drop segments from the end: the log is cut, and what was there is not to come back. The last remaining one is written next."""
+        """Drop segments from the end: the log is cut, and what was there is not to come back. The last one left is written next."""
         while len(self._list) > number:
             segment = self._list.pop()
             self._bases.pop()

@@ -1,8 +1,8 @@
 """Time index of a segment: the largest timestamp so far, and the last offset of the batch that has it.
 
-File: per entry, timestamp in milliseconds (i64) and offset relative to the segment's base (i32), timestamps rising strictly. Kafka's
-`.timeindex`. An entry (t, o) says: no record before o is younger than t. A rolled or closed segment ends with its largest timestamp, so
-that retention reads twelve bytes instead of the segment. Kept in memory while the segment is written, as the offset index.
+File: per entry, timestamp in milliseconds (i64) and offset relative to the segment's base (i32), timestamps rising strictly.
+Kafka's `.timeindex`. An entry (t, o) says: no record up to o is younger than t. A rolled or closed segment ends with its largest
+timestamp, so that retention need not read the segment. Kept in memory while the segment is written, as the offset index.
 """
 
 from array import array

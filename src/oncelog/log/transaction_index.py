@@ -1,6 +1,6 @@
 """Transaction index of a segment: the aborted transactions whose markers lie in it (MISSION X1).
 
-File: per entry, version (i16, 0), producer id, first offset, offset of the abort marker, last stable offset at that moment (i64 each).
+File: per entry, version (i16, 0), producer id, first offset, offset of the abort marker, last stable offset then (i64 each).
 Kafka's `.txnindex`; there is no file for a segment without aborted transactions. Entries are in the order of their markers.
 
 An entry's last stable offset ends a search: every transaction that began below it had its marker by then, so for a range that ends

@@ -2,13 +2,12 @@
 
 - `.lock` is held with flock for as long as the process lives, whatever way it ends, and names its pid. The file itself stays.
 - `meta.properties` says which cluster and node the data belongs to: another node's directory is refused, not mixed in.
-- `.kafka_cleanshutdown` is there only between a clean stop and the next start. It is written when everything else is on stable storage.
+- `.kafka_cleanshutdown` is there only between a clean stop and the next start; it is written once all else is on stable storage.
 - The offset checkpoints hold one offset per partition: recovery points, high watermarks, log starts.
 """
 
 import fcntl
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -81,7 +80,7 @@ class DataDirectory:
         """Make the directory this node's. It may be new or this node's already, nobody else's."""
         present = self.read_meta_properties()
         if present is None:
-            properties = MetaProperties(cluster_id, node_id, topic_id_text(secrets.token_bytes(16)))
+            properties = MetaProperties(cluster_id, node_id, topic_id_text(os.urandom(16)))
             self._disk.write_file(META_PROPERTIES, write_meta_properties(properties))
         elif (present.cluster_id, present.node_id) != (cluster_id, node_id):
             raise DataDirectoryUnusable(
