@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer
 
 import oncelog
 from oncelog.broker.config import ConfigError
+from oncelog.runtime.data_directory import DataDirectoryUnusable
 
 
 def produce(broker: oncelog.EmbeddedBroker, topic: str, value: bytes) -> None:
@@ -95,7 +96,7 @@ def test_what_keeps_it_from_starting_is_raised_to_the_caller(tmp_path: Path):
 
 
 def test_one_directory_has_one_broker(tmp_path: Path):
-    with oncelog.embedded(tmp_path), pytest.raises(OSError, match=str(os.getpid())):
+    with oncelog.embedded(tmp_path), pytest.raises(DataDirectoryUnusable, match=str(os.getpid())):
         oncelog.embedded(tmp_path).start()
 
 

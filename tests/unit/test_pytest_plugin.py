@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import oncelog
-
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "embedding.md"
 
 
@@ -50,11 +48,3 @@ def test_the_documented_embedding_works():
     result = subprocess.run([sys.executable, "-c", example("embedded")], capture_output=True, text=True, timeout=60)
 
     assert re.fullmatch(r"127\.0\.0\.1:(\d+) \1 \S+\n", result.stdout), result.stderr
-
-
-def test_the_fixtures_are_installed_with_the_package():
-    command = [sys.executable, "-m", "pytest", "--fixtures", "-q", "--rootdir", str(Path(oncelog.__file__).parent), "/dev/null"]
-    fixtures = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
-
-    assert "oncelog_broker" in fixtures
-    assert "oncelog_session_broker" in fixtures

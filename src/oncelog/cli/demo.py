@@ -13,7 +13,8 @@ from typing import Any
 
 TOPIC = "demo"
 GIVE_UP_SECONDS = 50
-PROGRESS_EVERY_SECONDS = 0.5
+#: A terminal has one line that moves; a file gets a line each time, so less often.
+PROGRESS_EVERY_SECONDS = 0.5 if sys.stdout.isatty() else 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     import oncelog
 
+    broker = oncelog.embedded(config={"num.partitions": arguments.partitions})
     began = time.monotonic()
-    with oncelog.embedded(config={"num.partitions": arguments.partitions}) as broker:
+    with broker:
         started_ms = (time.monotonic() - began) * 1000
-        client = f"confluent-kafka {confluent_kafka.version()[0]}"
+        client = f"confluent-kafka {confluent_kafka.__version__}"
         print(f"broker on {broker.bootstrap_servers}, started in {started_ms:.0f} ms; client: {client}")
         arrivals = Arrivals(arguments.records, arguments.partitions)
         seconds = _send_and_receive(confluent_kafka, broker.bootstrap_servers, arguments, arrivals)
@@ -126,7 +128,6 @@ def _receive(client: Any, servers: str, arrivals: Arrivals, deadline: float) -> 
 
 
 def _show_progress(records: int, acknowledged: int, arrived: int) -> None:
-    # A terminal gets one line that moves, a file gets one line each time.
     line = f"acknowledged {acknowledged:>9,} of {records:,}   arrived {arrived:>9,}"
     print(f"\r{line}" if sys.stdout.isatty() else line, end="" if sys.stdout.isatty() else "\n", flush=True)
 

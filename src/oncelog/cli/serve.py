@@ -101,12 +101,15 @@ def _run_until_signal(broker: "Broker", listen: "Address") -> int:
     import asyncio
 
     from oncelog.broker.event_loop import new_event_loop
+    from oncelog.runtime.data_directory import DataDirectoryUnusable
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
             runner.run(_start_and_wait(broker))
         except OSError as problem:
             raise CannotStart(_why_not(problem, broker, listen)) from problem
+        except DataDirectoryUnusable as problem:
+            raise CannotStart(str(problem)) from problem
     return 0
 
 
@@ -140,7 +143,7 @@ def _why_not(problem: OSError, broker: "Broker", listen: "Address") -> str:
             return f"cannot listen on {listen}: the address is in use: {what_to_do}"
         case errno.EADDRNOTAVAIL:
             return f"cannot listen on {listen}: this machine has no such address: choose another with --listen"
-        case _ if problem.filename is not None:
-            return f"cannot use {problem.filename}: {problem.strerror}: choose another directory with --data-dir"
+        case errno.EACCES:
+            return f"cannot listen on {listen}: permission denied: choose a port above 1023 with --listen"
         case _:
             return f"cannot start on {listen} with {broker.data_dir}: {problem}"
