@@ -43,10 +43,8 @@ class BrokerConfig:
     # Connections and requests
     max_connections: int
     max_connections_per_ip: int
-    max_connections_per_ip_overrides: str
     connections_max_idle_ms: int
     socket_request_max_bytes: int
-    socket_listen_backlog_size: int
     fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
     # Topics
@@ -55,7 +53,6 @@ class BrokerConfig:
     default_replication_factor: int
     delete_topic_enable: bool
     min_insync_replicas: int
-    unclean_leader_election_enable: bool
     # The log: defaults of topic configs
     log_segment_bytes: int
     log_roll_ms: int | None
@@ -73,9 +70,6 @@ class BrokerConfig:
     log_cleaner_min_cleanable_ratio: float
     log_index_interval_bytes: int
     log_index_size_max_bytes: int
-    log_flush_interval_messages: int
-    log_flush_interval_ms: int | None
-    log_flush_scheduler_interval_ms: int
     log_message_timestamp_type: str
     log_message_timestamp_before_max_ms: int
     log_message_timestamp_after_max_ms: int
@@ -87,7 +81,6 @@ class BrokerConfig:
     log_cleaner_enable: bool
     log_cleaner_backoff_ms: int
     log_flush_offset_checkpoint_interval_ms: int
-    log_initial_task_delay_ms: int
     # Consumer groups
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int

@@ -18,11 +18,9 @@ TOPIC_CONFIGS: dict[str, TopicSetting] = {setting.name: setting for setting in (
                  "How long tombstones stay readable in a compacted topic."),
     TopicSetting("file.delete.delay.ms", LONG, "60000", "0..", (("log.segment.delete.delay.ms", 1),),
                  "How long a deleted segment's file stays, for readers that still have it open."),
-    TopicSetting("flush.messages", LONG, "9223372036854775807", "1..", (("log.flush.interval.messages", 1),),
-                 "Records after which a partition is flushed to stable storage."),
+    TopicSetting("flush.messages", LONG, "9223372036854775807", "1..", (("log.flush.interval.messages", 1),)),
     TopicSetting("flush.ms", LONG, "9223372036854775807", "0..",
-                 (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
-                 "Time after which a partition is flushed to stable storage."),
+                 (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1))),
     TopicSetting("follower.replication.throttled.replicas", LIST, "", "replicas"),
     TopicSetting("index.interval.bytes", INT, "4096", "0..", (("log.index.interval.bytes", 1),),
                  "Bytes of log between two entries of the offset index."),
@@ -69,7 +67,6 @@ TOPIC_CONFIGS: dict[str, TopicSetting] = {setting.name: setting for setting in (
                  "Most that is taken off segment.ms at random, so that segments do not all roll at once."),
     TopicSetting("segment.ms", LONG, "604800000", "1..", (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
                  "Age at which a segment is rolled."),
-    TopicSetting("unclean.leader.election.enable", BOOLEAN, "false", "", (("unclean.leader.election.enable", 1),),
-                 "Whether a replica that lags may become leader."),
+    TopicSetting("unclean.leader.election.enable", BOOLEAN, "false", "", (("unclean.leader.election.enable", 1),)),
 )}
 # fmt: on
