@@ -7,12 +7,20 @@ An append checks everything first, then makes one write, then changes what is in
 was. How far the high watermark may go is not decided here but by the owner, who knows the replicas and the flush policy.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 from oncelog.log.checkpoints import write_leader_epochs
-from oncelog.log.file_names import LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, segment_file
+from oncelog.log.file_names import (
+    CLEANED,
+    LEADER_EPOCH_CHECKPOINT,
+    OFFSET_INDEX,
+    PRODUCER_SNAPSHOT,
+    TIME_INDEX,
+    segment_file,
+)
 from oncelog.log.flushing import FlushTask
 from oncelog.log.leader_epochs import LeaderEpochs
 from oncelog.log.log_config import LONG_MAX, LogConfig
@@ -25,10 +33,12 @@ from oncelog.log.recovery import (
     load_log,
     rebuild_producers,
     rebuild_transaction_index,
+    remove_segments,
     remove_snapshots,
     replay,
 )
 from oncelog.log.retention import outlived
+from oncelog.log.segment import Segment
 from oncelog.log.segments import Segments
 from oncelog.log.storage import Disk, StorageFailed
 from oncelog.log.time_lookup import TimestampOffset, find_max_timestamp, find_timestamp
@@ -86,6 +96,8 @@ class PartitionLog:
         "log_end_offset",
         "high_watermark",
         "flushed_offset",
+        "cleaned_offset",
+        "closed",
         "truncated_bytes",
         "_disk",
         "_directory",
@@ -112,6 +124,9 @@ class PartitionLog:
         self.high_watermark = loaded.log_start_offset
         #: Everything below is on stable storage: the recovery point.
         self.flushed_offset = loaded.log_start_offset
+        #: Compaction has been through everything below.
+        self.cleaned_offset = 0
+        self.closed = False
         #: What opening cut off because it was not whole or not intact.
         self.truncated_bytes = loaded.truncated_bytes
         self._disk = disk
@@ -137,6 +152,7 @@ class PartitionLog:
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
+        cleaned_offset: int = 0,
     ) -> "PartitionLog":
         """Open what an earlier run left in `directory`, or begin a new log there. StorageFailed if the disk refuses.
 
@@ -159,6 +175,7 @@ class PartitionLog:
             log._new_files = False
         else:
             log.flushed_offset = min(max(recovery_point, log.log_start_offset), log.log_end_offset)
+        log.cleaned_offset = cleaned_offset if cleaned_offset <= log.log_end_offset else 0
         log._producers.expire(now_ms, config.producer_id_expiration_ms)
         log.advance_high_watermark(min(high_watermark, log.log_end_offset))
         return log
@@ -614,6 +631,7 @@ class PartitionLog:
         self.log_end_offset = offset
         self.high_watermark = min(self.high_watermark, offset)
         self.flushed_offset = min(self.flushed_offset, offset)
+        self.cleaned_offset = min(self.cleaned_offset, offset)
         if self._epochs.truncate_from(offset):
             self._write_epochs()
         remove_snapshots(self._disk, self._directory, self._snapshots, above=offset)
@@ -622,6 +640,25 @@ class PartitionLog:
         )
         self._producers.transactions.advance(self.high_watermark)
         self._measure_active()
+
+    # Compacting: what the cleaner writes beside the log and puts into it
+
+    def begin_cleaned_segment(self, base_offset: int) -> Segment:
+        return Segment.create(
+            self._disk, self._directory, base_offset, self.config.index_interval_bytes, suffix=CLEANED
+        )
+
+    def drop_cleaned_segment(self, cleaned: Segment) -> None:
+        remove_segments(self._disk, [cleaned])
+
+    def replace_segments(self, old: Sequence[Segment], cleaned: Segment, now_ms: int) -> None:
+        """Put a compacted segment, whose files are on stable storage, in the place of the neighbours it was made of."""
+        self._segments.replace(old, cleaned, now_ms + self.config.file_delete_delay_ms)
+        for segment in old[1:]:
+            if segment.base_offset in self._snapshots:
+                # It would be taken for one at the beginning of a segment, and there is none any more.
+                self._snapshots.remove(segment.base_offset)
+                self._disk.remove(f"{self._directory}/{segment_file(segment.base_offset, PRODUCER_SNAPSHOT)}")
 
     # Stable storage
 
@@ -653,3 +690,4 @@ class PartitionLog:
             self._take_snapshot()
             self._written_end_offset = self.log_end_offset
         self._segments.close()
+        self.closed = True

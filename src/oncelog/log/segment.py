@@ -318,6 +318,13 @@ class Segment:
             self._disk.rename(path, to)
         self._suffix = suffix
 
+    def sync(self) -> None:
+        """Return once all its files are on stable storage. From any thread."""
+        self.file.sync()
+        for path in self.files():
+            if not path.endswith(LOG + self._suffix):
+                self._disk.sync_file(path)
+
     def close(self) -> None:
         self.file.close()
 
