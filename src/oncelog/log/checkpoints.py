@@ -116,7 +116,7 @@ def write_clean_shutdown(broker_epoch: int) -> bytes:
 
 
 def read_clean_shutdown(data: bytes) -> int:
-    """The broker epoch of the node that stopped cleanly; NO_BROKER_EPOCH if it did not say: Kafka before 3.7 left the file empty."""
+    """The broker epoch of the node that stopped cleanly; NO_BROKER_EPOCH if it did not say (Kafka before 3.7 never did)."""
     import json  # read once, at a start after a clean stop
 
     try:

@@ -11,19 +11,11 @@ from oncelog.log.storage import Disk, File
 
 
 class FlushTask:
-    __slots__ = ("up_to", "_disk", "_files", "_paths", "_directory", "_note")
+    __slots__ = ("_disk", "_files", "_paths", "_directory", "_note")
 
     def __init__(
-        self,
-        disk: Disk,
-        files: Sequence[File],
-        paths: Sequence[str],
-        directory: str | None,
-        up_to: int,
-        note: Callable[[int], None],
+        self, disk: Disk, files: Sequence[File], paths: Sequence[str], directory: str | None, note: Callable[[], None]
     ) -> None:
-        #: The log is durable below this offset once the task is done.
-        self.up_to = up_to
         self._disk = disk
         self._files = files
         self._paths = paths
@@ -40,4 +32,4 @@ class FlushTask:
             self._disk.sync_directory(self._directory)
 
     def done(self) -> None:
-        self._note(self.up_to)
+        self._note()

@@ -9,9 +9,10 @@ from struct import Struct
 from typing import NamedTuple
 
 from oncelog.log.segment import Segment
+from oncelog.log.segments import Segments
 from oncelog.log.storage import File
 from oncelog.model.bytes_like import BytesLike
-from oncelog.records.batch import LOG_OVERHEAD
+from oncelog.records.batch import HEADER_SIZE, LOG_OVERHEAD
 
 _HOP = Struct(">qi11xi")
 NO_TRIM = -1
@@ -53,3 +54,36 @@ class ReadPlan:
             next_offset = base_offset + last_offset_delta + 1
         self._segment.remember_place(next_offset, self.position + at)
         return Read(memoryview(data)[:at], next_offset)
+
+
+def plan_read(
+    segments: Segments, log_end_offset: int, from_offset: int, max_bytes: int, up_to: int, at_least_one_batch: bool
+) -> ReadPlan | Read:
+    """As `PartitionLog.read` describes it, for offsets that are in the log. A read stays within one segment."""
+    number = segments.number_holding(from_offset)
+    while from_offset < up_to:
+        segment = segments[number]
+        number += 1
+        end_offset = segments[number].base_offset if number < len(segments) else log_end_offset
+        segments.use(segment)
+        start = segment.position_of(from_offset)
+        if up_to >= end_offset:
+            end, next_offset = segment.file.size, end_offset
+        else:
+            end, next_offset = segment.position_of(up_to), up_to
+        if start >= end:
+            if end_offset >= up_to:
+                break
+            continue  # compaction left nothing of this range here
+        if end - start <= max_bytes:
+            return ReadPlan(segment, start, end - start, NO_TRIM, next_offset)
+        boundary = segment.offset_index.boundary_before(start + max_bytes - HEADER_SIZE)
+        if boundary > start:
+            return ReadPlan(segment, start, max_bytes, boundary - start, from_offset)
+        first = segment.header_at(start)
+        if first.size <= max_bytes:
+            return ReadPlan(segment, start, max_bytes, 0, from_offset)
+        if not at_least_one_batch:
+            break
+        return ReadPlan(segment, start, first.size, NO_TRIM, first.next_offset)
+    return Read(b"", from_offset)

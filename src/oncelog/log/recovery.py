@@ -17,7 +17,6 @@ from oncelog.log.file_names import (
     DELETED,
     LEADER_EPOCH_CHECKPOINT,
     LOG,
-    PRODUCER_SNAPSHOT,
     SEGMENT_FILES,
     SWAP,
     TEMPORARY,
@@ -26,7 +25,7 @@ from oncelog.log.file_names import (
 )
 from oncelog.log.leader_epochs import LeaderEpochs
 from oncelog.log.offset_index import LARGEST_RELATIVE_OFFSET
-from oncelog.log.producer_snapshot import CorruptSnapshot, decode_snapshot
+from oncelog.log.producer_snapshots import ProducerSnapshots
 from oncelog.log.producer_state import ProducerState
 from oncelog.log.segment import Segment
 from oncelog.log.storage import Disk
@@ -44,12 +43,13 @@ class LoadedLog:
     segments: list[Segment]
     producers: ProducerState
     epochs: LeaderEpochs
-    #: The offsets of producer snapshots that are there, rising.
-    snapshots: list[int]
+    snapshots: ProducerSnapshots
     log_start_offset: int
     log_end_offset: int
     #: What a recovery cut off, for the log of the one who opened it.
     truncated_bytes: int = 0
+    #: It was found as a clean stop leaves it: nothing was read through, and everything is on stable storage.
+    resumed: bool = False
 
 
 def load_log(
@@ -65,14 +65,15 @@ def load_log(
     bases = sorted(offset for name in names if name.endswith(LOG) and (offset := offset_of(name)) is not None)
     epochs = _read_epochs(disk, directory, names)
     epochs_on_disk = epochs.entries
-    snapshots = _keep_snapshots(disk, directory, names, bases)
+    snapshots = ProducerSnapshots(disk, directory, names)
+    snapshots.remove_strays(bases)
     segments = [Segment(disk, directory, base, index_interval_bytes) for base in bases]
     if not segments:
         segments = [Segment.create(disk, directory, log_start_offset, index_interval_bytes)]
     start_offset = max(log_start_offset, segments[0].base_offset)
     loaded = LoadedLog(segments, ProducerState(), epochs, snapshots, start_offset, start_offset)
-    if not (clean_shutdown and _resume(disk, directory, loaded)):
-        _recover(disk, directory, loaded, recovery_point)
+    if not (clean_shutdown and _resume(loaded)):
+        _recover(disk, loaded, recovery_point)
     if loaded.log_end_offset < start_offset:
         # The log was cut before the point where it starts: nothing in it may be read, so it starts anew.
         remove_segments(disk, segments)
@@ -85,16 +86,15 @@ def load_log(
     return loaded
 
 
-def _resume(disk: Disk, directory: str, loaded: LoadedLog) -> bool:
+def _resume(loaded: LoadedLog) -> bool:
     """Take the last segment as a clean stop left it. False if it is not what a clean stop leaves."""
     try:
         end_offset = loaded.segments[-1].resume()
-        loaded.producers = rebuild_producers(
-            disk, directory, loaded.segments, loaded.snapshots, loaded.log_start_offset, end_offset
-        )
+        loaded.producers = rebuild_producers(loaded.segments, loaded.snapshots, end_offset)
     except CorruptBatch:
         return False
     loaded.log_end_offset = end_offset
+    loaded.resumed = True
     return True
 
 
@@ -176,31 +176,15 @@ def _read_epochs(disk: Disk, directory: str, names: list[str]) -> LeaderEpochs:
         return LeaderEpochs()
 
 
-def _keep_snapshots(disk: Disk, directory: str, names: list[str], bases: list[int]) -> list[int]:
-    """Snapshots belong to the beginning of a segment, or to the end of the log where a clean stop took one. Others go."""
-    offsets = sorted(
-        offset for name in names if name.endswith(PRODUCER_SNAPSHOT) and (offset := offset_of(name)) is not None
-    )
-    known = set(bases)
-    last_base = bases[-1] if bases else LARGEST_OFFSET
-    kept = [offset for offset in offsets if offset in known or (offset == offsets[-1] and offset > last_base)]
-    for offset in offsets:
-        if offset not in kept:
-            disk.remove(f"{directory}/{segment_file(offset, PRODUCER_SNAPSHOT)}")
-    return kept
-
-
 # Reading a log after a crash
 
 
-def _recover(disk: Disk, directory: str, loaded: LoadedLog, recovery_point: int) -> None:
+def _recover(disk: Disk, loaded: LoadedLog, recovery_point: int) -> None:
     """Check every segment from the recovery point on, and cut the log at the first bad byte."""
     segments = loaded.segments
     first = max(0, bisect_right([segment.base_offset for segment in segments], recovery_point) - 1)
     next_offset = segments[first].base_offset
-    producers = rebuild_producers(
-        disk, directory, segments[:first], loaded.snapshots, loaded.log_start_offset, next_offset
-    )
+    producers = rebuild_producers(segments[:first], loaded.snapshots, next_offset)
     for number in range(first, len(segments)):
         segment = segments[number]
         size = segment.size
@@ -216,7 +200,7 @@ def _recover(disk: Disk, directory: str, loaded: LoadedLog, recovery_point: int)
         segment.release_indexes()
     loaded.producers = producers
     loaded.log_end_offset = next_offset
-    remove_snapshots(disk, directory, loaded.snapshots, above=next_offset)
+    loaded.snapshots.remove_above(next_offset)
 
 
 def recover_segment(segment: Segment, next_offset: int, producers: ProducerState, epochs: LeaderEpochs) -> int:
@@ -243,7 +227,7 @@ def recover_segment(segment: Segment, next_offset: int, producers: ProducerState
 
 
 def whole_batches(segment: Segment, position: int = 0) -> Iterator[tuple[int, BatchHeader, bytes, int]]:
-    """Every batch until the first that is not whole: its position, its header, and bytes that hold it with the place it has there."""
+    """Every batch until the first that is not whole: its position, its header, bytes that hold it and its place in them."""
     size = segment.size
     start, data = position, b""
     while position < size:
@@ -292,54 +276,30 @@ def replay(producers: ProducerState, header: BatchHeader, data: BytesLike, at: i
     )
 
 
-def rebuild_producers(
-    disk: Disk, directory: str, segments: list[Segment], snapshots: list[int], log_start_offset: int, end_offset: int
-) -> ProducerState:
+def rebuild_producers(segments: list[Segment], snapshots: ProducerSnapshots, end_offset: int) -> ProducerState:
     """Producer state at `end_offset`: the last snapshot before it, and what the log says from there on."""
-    producers, from_offset = _last_snapshot(disk, directory, snapshots, log_start_offset, end_offset)
-    if from_offset >= end_offset:
-        return producers
+    producers, from_offset = snapshots.load_last(end_offset)
     first = max(0, bisect_right([segment.base_offset for segment in segments], from_offset) - 1)
     for segment in segments[first:]:
+        if from_offset >= end_offset:
+            break
         for position, header in segment.headers(segment.position_of(from_offset)):
             if header.base_offset >= end_offset:
-                break
-            if header.producer_id >= 0 and header.last_offset >= from_offset:
+                return producers
+            if header.producer_id >= 0:
                 data = segment.file.read_at(position, header.size) if header.is_control else b""
                 replay(producers, header, data, 0)
     return producers
 
 
-def _last_snapshot(
-    disk: Disk, directory: str, snapshots: list[int], log_start_offset: int, end_offset: int
-) -> tuple[ProducerState, int]:
-    for offset in reversed(snapshots[: bisect_right(snapshots, end_offset)]):
-        if offset < log_start_offset:
-            break
-        path = f"{directory}/{segment_file(offset, PRODUCER_SNAPSHOT)}"
-        try:
-            return ProducerState(decode_snapshot(disk.read_file(path))), offset
-        except CorruptSnapshot:
-            disk.remove(path)
-            snapshots.remove(offset)
-    return ProducerState(), log_start_offset
-
-
-def remove_snapshots(disk: Disk, directory: str, snapshots: list[int], *, above: int) -> None:
-    """Snapshots of a log that does not go that far any more."""
-    while snapshots and snapshots[-1] > above:
-        disk.remove(f"{directory}/{segment_file(snapshots.pop(), PRODUCER_SNAPSHOT)}")
-
-
-def rebuild_transaction_index(
-    disk: Disk, directory: str, segments: list[Segment], snapshots: list[int], log_start_offset: int, number: int
-) -> None:
+def rebuild_transaction_index(segments: list[Segment], number: int, snapshots: ProducerSnapshots) -> TransactionIndex:
     """Of a segment whose transaction index is damaged: replay the segment with the state its producers had when it began."""
     segment = segments[number]
-    producers = rebuild_producers(disk, directory, segments[:number], snapshots, log_start_offset, segment.base_offset)
+    producers = rebuild_producers(segments[:number], snapshots, segment.base_offset)
     index = TransactionIndex()
     for _, header, data, at in whole_batches(segment):
         aborted = replay(producers, header, data, at)
         if aborted is not None:
             index.append(aborted)
     segment.write_transaction_index(index)
+    return index

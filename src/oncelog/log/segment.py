@@ -12,7 +12,7 @@ from oncelog.log.file_names import LOG, OFFSET_INDEX, SEGMENT_FILES, TIME_INDEX,
 from oncelog.log.offset_index import CorruptIndex, OffsetIndex
 from oncelog.log.storage import Disk, File, StorageFailed
 from oncelog.log.time_index import NO_TIMESTAMP, TimeIndex
-from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
+from oncelog.log.transaction_index import TransactionIndex
 from oncelog.model.bytes_like import BytesLike
 from oncelog.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, CorruptBatch, Corruption
 
@@ -104,9 +104,6 @@ class Segment:
             self._bytes_since_entry = 0
         self._bytes_since_entry += header.batch_length + LOG_OVERHEAD
 
-    def add_aborted(self, entry: AbortedTransaction) -> None:
-        self.transaction_index.append(entry)
-
     def write_indexes(self) -> None:
         """What the indexes hold goes to their files. Repeating it does no harm."""
         self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
@@ -123,8 +120,9 @@ class Segment:
         else:
             self._disk.remove(self.path(TRANSACTION_INDEX))
 
-    def truncate(self, position: int, offset: int) -> None:
-        """Cut the file at `position`, where the batch with `offset` begins. Index files follow when they are next written."""
+    def truncate(self, offset: int) -> None:
+        """Cut the file where the batch with `offset` begins. Index files follow when they are next written."""
+        position = self.position_of(offset)
         self.file.truncate(position)
         self._places.clear()
         self.offset_index.truncate(offset)
@@ -290,15 +288,24 @@ class Segment:
         if offset <= self.base_offset:
             return 0
         place = self._places.get(offset)
-        if place is not None:
-            return place
-        position = self.file.size
-        for at, header in self.headers(self.offset_index.position_before(offset)):
+        if place is None:
+            start = self.offset_index.position_before(offset)
+            try:
+                place = self._search(offset, start)
+            except CorruptBatch:
+                if not start:
+                    raise
+                # Either the index sent us astray or the log is damaged: from the beginning we know.
+                self._replace_indexes()
+                place = self._search(offset, self.offset_index.position_before(offset))
+            self.remember_place(offset, place)
+        return place
+
+    def _search(self, offset: int, position: int) -> int:
+        for at, header in self.headers(position):
             if header.base_offset + header.last_offset_delta >= offset:
-                position = at
-                break
-        self.remember_place(offset, position)
-        return position
+                return at
+        return self.file.size
 
     def remember_place(self, offset: int, position: int) -> None:
         places = self._places

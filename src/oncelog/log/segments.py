@@ -16,12 +16,12 @@ INDEXES_KEPT = 2
 
 
 class Segments:
-    __slots__ = ("active", "_disk", "_directory", "_index_interval_bytes", "_list", "_bases", "_lately_used", "_doomed")
+    __slots__ = ("active", "index_interval_bytes", "_disk", "_directory", "_list", "_bases", "_lately_used", "_doomed")
 
     def __init__(self, disk: Disk, directory: str, index_interval_bytes: int, segments: list[Segment]) -> None:
         self._disk = disk
         self._directory = directory
-        self._index_interval_bytes = index_interval_bytes
+        self.index_interval_bytes = index_interval_bytes
         self._list = segments
         self._bases = [segment.base_offset for segment in segments]
         self.active = segments[-1]
@@ -47,6 +47,8 @@ class Segments:
 
     def number_holding(self, offset: int) -> int:
         """The number of the segment in whose range `offset` lies."""
+        if offset >= self.active.base_offset:
+            return len(self._list) - 1
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def use(self, segment: Segment) -> None:
@@ -59,12 +61,12 @@ class Segments:
 
     def add(self, base_offset: int) -> Segment:
         """A new segment to write to; the one written so far keeps its indexes in memory until others were used."""
-        before = self.active
-        segment = Segment.create(self._disk, self._directory, base_offset, self._index_interval_bytes)
+        segment = Segment.create(self._disk, self._directory, base_offset, self.index_interval_bytes)
+        before, self.active = self.active, segment
         self._list.append(segment)
         self._bases.append(base_offset)
-        self.active = segment
-        self.use(before)
+        if before in self._list:
+            self.use(before)
         return segment
 
     def remove_first(self, count: int, remove_at_ms: int) -> None:
@@ -86,18 +88,10 @@ class Segments:
         if self._list:
             self.active = self._list[-1]
 
-    def restart_at(self, base_offset: int) -> Segment:
+    def restart_at(self, base_offset: int) -> None:
         """Throw everything away and begin again at `base_offset`."""
         self.remove_from(0)
-        self._lately_used.clear()
-        return self.add_first(base_offset)
-
-    def add_first(self, base_offset: int) -> Segment:
-        segment = Segment.create(self._disk, self._directory, base_offset, self._index_interval_bytes)
-        self._list.append(segment)
-        self._bases.append(base_offset)
-        self.active = segment
-        return segment
+        self.add(base_offset)
 
     def replace(self, old: Sequence[Segment], cleaned: Segment, remove_at_ms: int) -> None:
         """Put a compacted segment, written with suffix .cleaned, in the place of neighbours that are no longer written.
