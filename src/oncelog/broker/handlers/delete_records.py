@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from oncelog.access.authorizer import Operation
 from oncelog.access.authorizer import topic as topic_resource
 from oncelog.cluster.topic import INTERNAL_TOPICS
-from oncelog.log.log_config import CleanupPolicy
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
 from oncelog.protocol.messages.delete_records import (
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
 
-_UP_TO_HIGH_WATERMARK = -1
 _NO_OFFSET = -1
 
 
@@ -45,15 +43,7 @@ def _delete(node: "Node", name: str, asked: DeleteRecordsPartition) -> int | Ref
         return partition
     if name in INTERNAL_TOPICS:
         return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the broker's own")
-    log = partition.log
-    if CleanupPolicy.DELETE not in log.config.cleanup_policy:
-        return Refused(
-            ErrorCode.POLICY_VIOLATION, f"{name} is compacted: its records go when newer ones take their place"
-        )
-    offset = log.high_watermark if asked.offset == _UP_TO_HIGH_WATERMARK else asked.offset
-    if not 0 <= offset <= log.high_watermark:
-        return Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not within 0 and {log.high_watermark}")
-    return log.delete_records_before(offset)
+    return partition.log.delete_records_before(asked.offset)
 
 
 def _result(asked: DeleteRecordsPartition, outcome: int | Refused) -> DeleteRecordsPartitionResult:

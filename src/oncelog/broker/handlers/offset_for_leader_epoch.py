@@ -17,6 +17,7 @@ from oncelog.protocol.messages.offset_for_leader_epoch import (
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
+    from oncelog.broker.partition import Partition
 
 
 def handle_offset_for_leader_epoch(
@@ -39,12 +40,19 @@ def _answer(node: "Node", name: str, asked: OffsetForLeaderPartition) -> EpochEn
     stale = partition.check_epoch(asked.current_leader_epoch)
     if stale is not None:
         return _refusal(asked, stale.code)
-    if asked.leader_epoch == partition.leader_epoch:
-        # The running epoch ends where the log ends, also while nothing has been written under it yet.
-        epoch, end_offset = asked.leader_epoch, partition.log.log_end_offset
-    else:
-        epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    epoch, end_offset = _end_of(partition, asked.leader_epoch)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
+
+
+def _end_of(partition: "Partition", epoch: int) -> tuple[int, int]:
+    log = partition.log
+    if epoch == partition.leader_epoch:
+        # The running epoch ends where the log ends, also while nothing has been written under it yet.
+        return epoch, log.log_end_offset
+    if log.latest_epoch < epoch < partition.leader_epoch and epoch >= 0:
+        # An epoch that wrote nothing ended with the last one that did.
+        return (log.latest_epoch if log.latest_epoch >= 0 else epoch), log.log_end_offset
+    return log.end_offset_for_epoch(epoch)
 
 
 def _refusal(asked: OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset:
