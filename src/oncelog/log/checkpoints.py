@@ -1,7 +1,7 @@
 """The small text files of a log directory and of a data directory, as Kafka writes and reads them. Text in, values out.
 
     leader-epoch-checkpoint                          0 / number of entries / "epoch start-offset" each
-    *-offset-checkpoint (recovery-point, replication, log-start)   0 / number of entries / "topic partition offset" each
+    *-offset-checkpoint (recovery-point, replication, log-start, cleaner)   0 / number of entries / "topic partition offset" each
     partition.metadata                               version: 0 / topic_id: <base64>
     meta.properties                                  version=1, cluster.id, node.id, directory.id
     .kafka_cleanshutdown                             {"version":0,"brokerEpoch":<number>}
@@ -18,6 +18,7 @@ from oncelog.model.topic_partition import TopicPartition
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
+CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 VERSION = "0"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncelog.log.checkpoints import write_leader_epochs
-from oncelog.log.file_names import LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX
+from oncelog.log.file_names import CLEANED, LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX
 from oncelog.log.flushing import FlushTask
 from oncelog.log.leader_epochs import LeaderEpochs
 from oncelog.log.log_config import LogConfig
@@ -56,7 +56,9 @@ class PartitionLog:
         "log_end_offset",
         "high_watermark",
         "flushed_offset",
+        "cleaned_offset",
         "truncated_bytes",
+        "closed",
         "segments",
         "_disk",
         "_directory",
@@ -82,6 +84,9 @@ class PartitionLog:
         self.high_watermark = loaded.log_start_offset
         #: Everything below is on stable storage: the recovery point.
         self.flushed_offset = loaded.log_start_offset
+        #: Compaction has been through everything below; its owner keeps it in a checkpoint.
+        self.cleaned_offset = loaded.log_start_offset
+        self.closed = False
         #: What opening cut off because it was not whole or not intact.
         self.truncated_bytes = loaded.truncated_bytes
         self.segments = Segments(disk, directory, config.index_interval_bytes, loaded.segments)
@@ -107,6 +112,7 @@ class PartitionLog:
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
+        cleaned_offset: int = 0,
     ) -> "PartitionLog":
         """Open what an earlier run left in `directory`, or begin a new log there. StorageFailed if the disk refuses.
 
@@ -131,6 +137,7 @@ class PartitionLog:
             log.flushed_offset = min(max(recovery_point, log.log_start_offset), log.log_end_offset)
         log._producers.expire(now_ms, config.producer_id_expiration_ms)
         log.advance_high_watermark(high_watermark)
+        log.cleaned_offset = min(cleaned_offset, log.log_end_offset)
         return log
 
     def update_config(self, config: LogConfig) -> None:
@@ -293,7 +300,7 @@ class PartitionLog:
             active.index_batch(start + position, header)
             aborted = replay(self._producers, header, placed.data, position)
             if aborted is not None:
-                active.transaction_index.append(aborted)
+                active.add_aborted(aborted)
         return None
 
     def _take_epoch(self, leader_epoch: int, start_offset: int) -> Refused | None:
@@ -498,8 +505,18 @@ class PartitionLog:
             self._snapshots.remove_below(segments[0].base_offset)
         return count
 
+    def begin_cleaned_segment(self, base_offset: int) -> Segment:
+        """A segment for compaction to write; it counts for nothing until it replaces others."""
+        return Segment.create(
+            self._disk, self._directory, base_offset, self.config.index_interval_bytes, suffix=CLEANED
+        )
+
+    def drop_cleaned_segment(self, segment: Segment) -> None:
+        """Compaction gave up on it."""
+        segment.remove()
+
     def replace_segments(self, old: Sequence[Segment], cleaned: Segment, now_ms: int) -> None:
-        """Compaction wrote `cleaned` (with suffix .cleaned, indexes written) from `old`, neighbours that are no longer written."""
+        """Put what compaction wrote, its indexes included, in the place of neighbours that are no longer written."""
         self.segments.replace(old, cleaned, now_ms + self.config.file_delete_delay_ms)
         self._unsynced_names += 1
 
@@ -520,6 +537,7 @@ class PartitionLog:
         self.log_end_offset = offset
         self.high_watermark = min(self.high_watermark, offset)
         self.flushed_offset = min(self.flushed_offset, offset)
+        self.cleaned_offset = min(self.cleaned_offset, offset)
         epochs = LeaderEpochs(self._epochs.entries)
         if epochs.truncate_from(offset):
             self._keep_epochs(epochs)
@@ -549,6 +567,7 @@ class PartitionLog:
 
     def close(self) -> None:
         """Write what only memory has, so that the next start needs to read little. StorageFailed: it was no clean stop."""
+        self.closed = True
         if self.log_end_offset != self._written_end_offset:
             self._active.write_indexes()
             self._snapshots.take(self.log_end_offset, self._producers, self.segments.bases)

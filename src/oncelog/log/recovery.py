@@ -73,10 +73,11 @@ def load_log(
     start_offset = max(log_start_offset, segments[0].base_offset)
     loaded = LoadedLog(segments, ProducerState(), epochs, snapshots, start_offset, start_offset)
     if not (clean_shutdown and _resume(loaded)):
-        _recover(disk, loaded, recovery_point)
+        _recover(loaded, recovery_point)
     if loaded.log_end_offset < start_offset:
         # The log was cut before the point where it starts: nothing in it may be read, so it starts anew.
-        remove_segments(disk, segments)
+        for segment in reversed(segments):
+            segment.remove()
         segments[:] = [Segment.create(disk, directory, start_offset, index_interval_bytes)]
         loaded.log_end_offset = start_offset
     epochs.truncate_from(loaded.log_end_offset)
@@ -159,14 +160,6 @@ def _without_orphans(disk: Disk, directory: str, names: set[str]) -> list[str]:
     return list(names)
 
 
-def remove_segments(disk: Disk, segments: list[Segment]) -> None:
-    for segment in segments:
-        paths = segment.files()
-        segment.close()
-        for path in paths:
-            disk.remove(path)
-
-
 def _read_epochs(disk: Disk, directory: str, names: list[str]) -> LeaderEpochs:
     if LEADER_EPOCH_CHECKPOINT not in names:
         return LeaderEpochs()
@@ -179,7 +172,7 @@ def _read_epochs(disk: Disk, directory: str, names: list[str]) -> LeaderEpochs:
 # Reading a log after a crash
 
 
-def _recover(disk: Disk, loaded: LoadedLog, recovery_point: int) -> None:
+def _recover(loaded: LoadedLog, recovery_point: int) -> None:
     """Check every segment from the recovery point on, and cut the log at the first bad byte."""
     segments = loaded.segments
     first = max(0, bisect_right([segment.base_offset for segment in segments], recovery_point) - 1)
@@ -192,7 +185,8 @@ def _recover(disk: Disk, loaded: LoadedLog, recovery_point: int) -> None:
         if segment.size < size:
             doomed = segments[number + 1 :]
             loaded.truncated_bytes = size - segment.size + sum(later.size for later in doomed)
-            remove_segments(disk, doomed)
+            for later in reversed(doomed):
+                later.remove()
             del segments[number + 1 :]
             break
     for segment in segments[first:-1]:
@@ -215,7 +209,7 @@ def recover_segment(segment: Segment, next_offset: int, producers: ProducerState
         except CorruptBatch:
             break
         if aborted is not None:
-            segment.transaction_index.append(aborted)
+            segment.add_aborted(aborted)
         if header.partition_leader_epoch > epochs.latest:
             epochs.assign(header.partition_leader_epoch, header.base_offset)
         segment.index_batch(position, header)

@@ -12,7 +12,7 @@ from oncelog.log.file_names import LOG, OFFSET_INDEX, SEGMENT_FILES, TIME_INDEX,
 from oncelog.log.offset_index import CorruptIndex, OffsetIndex
 from oncelog.log.storage import Disk, File, StorageFailed
 from oncelog.log.time_index import NO_TIMESTAMP, TimeIndex
-from oncelog.log.transaction_index import TransactionIndex
+from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
 from oncelog.model.bytes_like import BytesLike
 from oncelog.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, CorruptBatch, Corruption
 
@@ -103,6 +103,9 @@ class Segment:
             self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
             self._bytes_since_entry = 0
         self._bytes_since_entry += header.batch_length + LOG_OVERHEAD
+
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
+        self.transaction_index.append(transaction)
 
     def write_indexes(self) -> None:
         """What the indexes hold goes to their files. Repeating it does no harm."""
@@ -331,6 +334,13 @@ class Segment:
         for path in self.files():
             if not path.endswith(LOG + self._suffix):
                 self._disk.sync_file(path)
+
+    def remove(self) -> None:
+        """Remove its files, the log first: an index without a log is of no use to anybody."""
+        paths = self.files()
+        self.close()
+        for path in paths:
+            self._disk.remove(path)
 
     def close(self) -> None:
         self.file.close()

@@ -81,9 +81,7 @@ class Segments:
         while len(self._list) > number:
             segment = self._list.pop()
             self._bases.pop()
-            segment.close()
-            for path in segment.files():
-                self._disk.remove(path)
+            segment.remove()
         self._lately_used = [segment for segment in self._lately_used if segment in self._list]
         if self._list:
             self.active = self._list[-1]
