@@ -1,7 +1,7 @@
 """What a broker does unasked: retention, rolling, compaction, and forgetting idle producers.
 
 Compaction is long work cut into small steps: the job is a generator, and between two turns of it the loop serves whoever
-waits. So it needs no thread, no lock, and runs the same in a simulator.
+waits; only what waits for the device goes to a thread. So it needs no lock, and runs the same in a simulator.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from oncelog.broker.logging import get_logger
 
 if TYPE_CHECKING:
     from oncelog.broker.node import Node
+    from oncelog.log.cleaner_reader import Step
     from oncelog.runtime.timers import TimerHandle
 
 _log = get_logger(__name__)
@@ -25,13 +26,23 @@ class Background:
         self._node = node
         self._stopped = False
         self._timers: dict[str, TimerHandle] = {}
-        self._cleaning: Iterator[None] | None = None
+        self._cleaning: Iterator[Step] | None = None
 
     def start(self) -> None:
         config = self._node.config
         self._every("retention", config.log_retention_check_interval_ms, self._apply_retention)
         self._every("checkpoints", config.log_flush_offset_checkpoint_interval_ms, self._node.partitions.checkpoint)
         self._every("producers", config.producer_id_expiration_check_interval_ms, self._expire_producers)
+        self._every(
+            "transaction timeouts",
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+            self._abort_timed_out_transactions,
+        )
+        self._every(
+            "transactional ids",
+            config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            self._expire_transactional_ids,
+        )
         if config.log_cleaner_enable:
             self._every("cleaner", config.log_cleaner_backoff_ms, self._start_cleaning)
 
@@ -65,32 +76,41 @@ class Background:
         for partition in list(self._node.partitions):
             partition.log.expire_producers(now_ms)
 
+    def _abort_timed_out_transactions(self) -> None:
+        self._node.transactions.abort_timed_out()
+
+    def _expire_transactional_ids(self) -> None:
+        expired = self._node.transactions.expire_idle()
+        if expired:
+            _log.info("idle transactional ids forgotten", count=expired)
+
     def _start_cleaning(self) -> None:
         if self._cleaning is None:
             self._cleaning = self._clean_all()
             self._continue_cleaning()
 
-    def _clean_all(self) -> Iterator[None]:
+    def _clean_all(self) -> "Iterator[Step]":
         from oncelog.log.cleaner import clean, needs_cleaning  # not before it is used: starting is quicker without
 
         for partition in list(self._node.partitions):
-            if needs_cleaning(partition.log, self._node.clock.now_ms()):
-                try:
+            try:
+                if needs_cleaning(partition.log, self._node.clock.now_ms()):
                     yield from clean(partition.log, self._node.clock.now_ms())
-                except Exception:
-                    _log.exception("compaction failed; it is tried again", partition=str(partition.topic_partition))
-            yield
+            except Exception:
+                _log.exception("compaction failed; it is tried again", partition=str(partition.topic_partition))
+            yield None
 
     def _continue_cleaning(self) -> None:
         job = self._cleaning
         if job is None or self._stopped:
             return
-        clock = self._node.clock
+        clock, timers = self._node.clock, self._node.timers
         until_ms = clock.monotonic_ms() + TURN_MS
-        for _ in job:
+        for step in job:
+            if step is not None:
+                timers.in_thread(step.run).when_done(lambda _: self._continue_cleaning())
+                return
             if clock.monotonic_ms() >= until_ms:
-                self._timers["cleaning"] = self._node.timers.call_at(
-                    clock.monotonic_ms() + PAUSE_MS, self._continue_cleaning
-                )
+                self._timers["cleaning"] = timers.call_at(clock.monotonic_ms() + PAUSE_MS, self._continue_cleaning)
                 return
         self._cleaning = None

@@ -62,6 +62,7 @@ class Connection(asyncio.BufferedProtocol):
         "_unanswered",
         "_writing_paused",
         "_muted",
+        "_held",
         "_reading",
         "_closing",
         "_parsing",
@@ -81,6 +82,9 @@ class Connection(asyncio.BufferedProtocol):
         self._unanswered: deque[_Slot] = deque()
         self._writing_paused = False
         self._muted = False
+        #: A fetch waits: what the client sends after it stays unread until it is answered. Each waiting fetch may come back
+        #: with megabytes, and however many a client lines up, only one of its answers is in memory at a time.
+        self._held = False
         self._reading = True
         self._closing = False
         self._parsing = False
@@ -153,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
             next_start = start + 4 + size
             if next_start > end:
                 break
-            if self._writing_paused or self._muted or len(self._unanswered) >= MAX_UNANSWERED:
+            if not self._may_go_on():
                 self._stop_reading()
                 break
             if start >= stop_at:
@@ -244,6 +248,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             slot = _Slot()
             self._unanswered.append(slot)
+            self._held = api_key == ApiKey.FETCH
             size = len(frame)
             answer.when_done(lambda value: self._answer_later(found, correlation_id, value, size, slot))
 
@@ -266,6 +271,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _answer_later(self, found: Route, correlation_id: int, answer: Any, request_bytes: int, slot: _Slot) -> None:
         if not self._closing:
+            self._held = self._held and found.api_key != ApiKey.FETCH
             self._answer(found, correlation_id, answer, request_bytes, slot)
             if not self._reading and not self._parsing:
                 self._node.timers.call_soon(self._go_on)
@@ -329,6 +335,9 @@ class Connection(asyncio.BufferedProtocol):
         self._muted = False
         self._go_on()
 
+    def _may_go_on(self) -> bool:
+        return not (self._writing_paused or self._muted or self._held or len(self._unanswered) >= MAX_UNANSWERED)
+
     def _stop_reading(self) -> None:
         if self._reading and not self._closing:
             self._reading = False
@@ -337,7 +346,7 @@ class Connection(asyncio.BufferedProtocol):
     def _go_on(self) -> None:
         if self._closing or self._reading:
             return
-        if self._writing_paused or self._muted or len(self._unanswered) >= MAX_UNANSWERED:
+        if not self._may_go_on():
             return
         self._reading = True
         self._transport.resume_reading()

@@ -10,7 +10,7 @@ from oncelog.broker.logging import get_logger
 
 if TYPE_CHECKING:
     from oncelog.broker.partition import Partition
-    from oncelog.log.partition_log import FlushTask
+    from oncelog.log.flushing import FlushTask
     from oncelog.runtime.timers import Timers
 
 _log = get_logger(__name__)

@@ -9,10 +9,13 @@ from oncelog.broker.waiting_room import WaitingRoom
 from oncelog.quotas.limits import Limits, Unlimited
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from oncelog.broker.config import BrokerConfig
     from oncelog.broker.group_coordinator import GroupCoordinator
     from oncelog.broker.metadata import ClusterMetadata
     from oncelog.broker.partitions import Partitions
+    from oncelog.broker.transaction_coordinator import TransactionCoordinator
     from oncelog.runtime.clock import Clock
     from oncelog.runtime.timers import Timers
 
@@ -24,9 +27,11 @@ class Node:
     cluster: "ClusterMetadata"
     partitions: "Partitions"
     groups: "GroupCoordinator"
+    transactions: "TransactionCoordinator"
 
-    def __init__(self, config: "BrokerConfig", clock: "Clock", timers: "Timers") -> None:
+    def __init__(self, config: "BrokerConfig", data_dir: "Path", clock: "Clock", timers: "Timers") -> None:
         self.config = config
+        self.data_dir = data_dir
         self.clock = clock
         self.timers = timers
         self.node_id: int = config.node_id

@@ -17,6 +17,7 @@ from oncelog.broker.logging import get_logger
 from oncelog.broker.metadata import ClusterMetadata
 from oncelog.broker.node import Node
 from oncelog.broker.partitions import Partitions
+from oncelog.broker.transaction_coordinator import TransactionCoordinator
 from oncelog.runtime.clock import SystemClock
 from oncelog.runtime.data_directory import DataDirectory
 from oncelog.runtime.disk import RealDisk
@@ -71,7 +72,7 @@ class Broker:
             listening.close()
             raise
         try:
-            self.node = node = Node(self.config, clock, timers)
+            self.node = node = Node(self.config, self.data_dir, clock, timers)
             host, self.port = listening.getsockname()[:2]
             node.advertised = self._advertised or (self.host or host, self.port)
             self._load(loop)
@@ -99,6 +100,8 @@ class Broker:
         node.partitions.serving()
         node.groups = GroupCoordinator(node)
         node.groups.load()
+        node.transactions = TransactionCoordinator(node)
+        node.transactions.load()
         self._background = Background(node)
 
     async def stop(self) -> None:

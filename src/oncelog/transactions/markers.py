@@ -24,7 +24,7 @@ class Gone(Enum):
 
 GONE = Gone.GONE
 #: Who leads a partition: a broker id, None while nobody knows, GONE if there is no such partition.
-LeaderOf = Callable[[TopicPartition], int | None | Gone]
+LeaderOf = Callable[[TopicPartition], int | Gone | None]
 
 
 @dataclass(frozen=True, slots=True)

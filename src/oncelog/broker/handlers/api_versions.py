@@ -7,8 +7,15 @@ UNSUPPORTED_VERSION and the ranges, so that it can ask again (KIP-511).
 from typing import TYPE_CHECKING
 
 from oncelog.broker.dispatch import ADVERTISED
+from oncelog.broker.transaction_versions import TRANSACTION_VERSION
 from oncelog.model.error_code import ErrorCode
-from oncelog.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from oncelog.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
@@ -24,7 +31,19 @@ def handle_api_versions(
         if not _is_plain_name(request.client_software_name) or not _is_plain_name(request.client_software_version):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         caller.client_software = f"{request.client_software_name} {request.client_software_version}"
-    return ApiVersionsResponse(api_keys=_ranges())
+    return ApiVersionsResponse(
+        api_keys=_ranges(),
+        # A client follows transactions v2 only where the cluster says that all of it does (KIP-890).
+        supported_features=[
+            SupportedFeatureKey(name="transaction.version", min_version=0, max_version=TRANSACTION_VERSION)
+        ],
+        finalized_features_epoch=0,
+        finalized_features=[
+            FinalizedFeatureKey(
+                name="transaction.version", max_version_level=TRANSACTION_VERSION, min_version_level=TRANSACTION_VERSION
+            )
+        ],
+    )
 
 
 def unsupported_version_reply() -> ApiVersionsResponse:

@@ -4,14 +4,16 @@ One partition's failure leaves the others' results intact. acks=0 has no answer 
 closed instead, which is the only way to tell such a client that its metadata is stale.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from oncelog.access.authorizer import Operation
 from oncelog.access.authorizer import topic as topic_resource
 from oncelog.broker.replies import NO_REPLY, CloseConnection, NoReply
+from oncelog.broker.transactional_produce import NO_REFUSALS, Refusals, admit, is_transactional
 from oncelog.log.partition_log import Appended
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
+from oncelog.model.topic_partition import TopicPartition
 from oncelog.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -19,7 +21,6 @@ from oncelog.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
-    TopicProduceData,
     TopicProduceResponse,
 )
 from oncelog.records.validation import FIRST_PRODUCE_VERSION_WITH_ZSTD, RecordsRefused, refuse_for_version
@@ -34,24 +35,55 @@ if TYPE_CHECKING:
 TOPIC_ID_SINCE = 13
 CURRENT_LEADER_SINCE = 10
 
+Reply: TypeAlias = ProduceResponse | NoReply | CloseConnection
 #: A partition's answer that must still wait for the high watermark to reach an offset.
 _Waiting = tuple["Partition", int, PartitionProduceResponse]
 
 
 def handle_produce(
     node: "Node", caller: "Caller", request: ProduceRequest, version: int
-) -> "ProduceResponse | Later[ProduceResponse] | NoReply | CloseConnection":
+) -> "Reply | Later[Reply]":
+    if version >= TOPIC_ID_SINCE:
+        _name_topics(node, request)
+    if not _may_be_transactional(request):
+        return _produce(node, caller, request, version, NO_REFUSALS)
+    admitted = admit(node, caller, request, version)
+    if admitted.done:
+        return _produce(node, caller, request, version, admitted.value)
+    # The frame's buffer is used again once this returns: what must wait takes its records along.
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            data.records = None if data.records is None else memoryview(bytearray(data.records))
+    return admitted.then(lambda refusals: _produce(node, caller, request, version, refusals))
+
+
+def _may_be_transactional(request: ProduceRequest) -> bool:
+    return request.transactional_id is not None or any(
+        is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
+    )
+
+
+def _name_topics(node: "Node", request: ProduceRequest) -> None:
+    """From v13 on topics come by id; everything here goes by name."""
+    for topic in request.topic_data:
+        known = node.cluster.topic_by_id(topic.topic_id)
+        topic.name = "" if known is None else known.name
+
+
+def _produce(
+    node: "Node", caller: "Caller", request: ProduceRequest, version: int, refusals: Refusals
+) -> "Reply | Later[Reply]":
     acks = request.acks
     waiting: list[_Waiting] = []
     failed = False
     responses: list[TopicProduceResponse] = []
     for topic_data in request.topic_data:
-        name, refused = _resolve_topic(node, caller, topic_data, version)
-        if acks not in (-1, 0, 1):
-            refused = Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: choose 0, 1 or -1")
+        name = topic_data.name
+        topic_refused = _refuse_topic(node, caller, name, acks)
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
             index = data.index
+            refused = topic_refused or (refusals.get(TopicPartition(name, index)) if refusals else None)
             if refused is None:
                 answer = _append(node, name, index, data.records, acks, version, waiting)
             else:
@@ -71,20 +103,16 @@ def handle_produce(
     return delayed.answer
 
 
-def _resolve_topic(
-    node: "Node", caller: "Caller", data: TopicProduceData, version: int
-) -> "tuple[str, Refused | None]":
-    name = data.name
-    if version >= TOPIC_ID_SINCE:
-        known = node.cluster.topic_by_id(data.topic_id)
-        if known is None:
-            return "", Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
-        name = known.name
+def _refuse_topic(node: "Node", caller: "Caller", name: str, acks: int) -> Refused | None:
+    if acks not in (-1, 0, 1):
+        return Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: choose 0, 1 or -1")
+    if not name:
+        return Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
     if not node.access.may(caller.principal, Operation.WRITE, topic_resource(name)):
-        return name, Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"{caller.principal} may not write to {name}")
+        return Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"{caller.principal} may not write to {name}")
     if name in node.internal_topics:
-        return name, Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
-    return name, None
+        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
+    return None
 
 
 def _append(
@@ -147,7 +175,7 @@ class DelayedProduce:
     __slots__ = ("answer", "_waiting", "_response")
 
     def __init__(self, waiting: list[_Waiting], response: ProduceResponse) -> None:
-        self.answer: Later[ProduceResponse] = Later()
+        self.answer: Later[Reply] = Later()
         self._waiting = waiting
         self._response = response
 

@@ -1,0 +1,128 @@
+"""May these transactional batches be written now? Asked before the log is (KIP-890).
+
+A partition that already holds this producer's open transaction needs no question. For any other the coordinator decides: a v2
+client (Produce v12) has never named the partition, so it is added to the transaction here, all new ones of a request in one
+record; an older client must have added it itself, which is verified. So no batch lands in a partition its coordinator does
+not know of, and no transaction is left hanging there.
+"""
+
+from typing import TYPE_CHECKING
+
+from oncelog.access.authorizer import Operation
+from oncelog.access.authorizer import transactional_id as transactional_id_resource
+from oncelog.broker.transaction_versions import PRODUCE_V2_SINCE, TRANSACTION_VERSION
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.producer_identity import ProducerIdentity
+from oncelog.model.refused import Refused
+from oncelog.model.topic_partition import TopicPartition
+from oncelog.records.batch import HEADER, HEADER_SIZE, TRANSACTIONAL_BIT
+from oncelog.transactions.adding import AddPartitions
+from oncelog.waiting.later import Later, completed
+
+if TYPE_CHECKING:
+    from oncelog.broker.caller import Caller
+    from oncelog.broker.node import Node
+    from oncelog.model.bytes_like import BytesLike
+    from oncelog.protocol.messages.produce import ProduceRequest
+
+_ATTRIBUTES_LOW_BYTE = 22
+#: From this version on a producer is told that aborting helps; before, the same is INVALID_TXN_STATE.
+ABORTABLE_SINCE = 11
+
+Refusals = dict[TopicPartition, Refused]
+NO_REFUSALS: Refusals = {}
+
+
+def is_transactional(records: "BytesLike | None") -> bool:
+    return (
+        records is not None
+        and len(records) >= HEADER_SIZE
+        and bool(records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT)
+    )
+
+
+def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: int) -> "Later[Refusals]":
+    """Which of the request's partitions must not be written to; empty when all may."""
+    batches = _transactional_batches(request)
+    if not batches:
+        return completed(NO_REFUSALS)
+    transactional_id = request.transactional_id
+    if not transactional_id or not node.access.may(
+        caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)
+    ):
+        why = "transactional batches need a transactional id that this client may use"
+        return completed(dict.fromkeys(batches, Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)))
+    unknown = {
+        partition: producer for partition, producer in batches.items() if not _is_in_transaction(node, partition, producer)
+    }
+    if not unknown:
+        return completed(NO_REFUSALS)
+    if version >= PRODUCE_V2_SINCE:
+        return _add(node, transactional_id, unknown)
+    return completed(_verify(node, transactional_id, unknown, version))
+
+
+def _transactional_batches(request: "ProduceRequest") -> dict[TopicPartition, ProducerIdentity]:
+    found = {}
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is not None and is_transactional(records):
+                header = HEADER.unpack_from(records)
+                found[TopicPartition(topic.name, data.index)] = ProducerIdentity(header[9], header[10])
+    return found
+
+
+def _is_in_transaction(node: "Node", partition: TopicPartition, producer: ProducerIdentity) -> bool:
+    found = node.partitions.get(partition.topic, partition.partition)
+    # An unknown partition is refused by the append itself, with the right code.
+    return isinstance(found, Refused) or found.log.has_open_transaction(*producer)
+
+
+def _add(
+    node: "Node", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
+) -> "Later[Refusals]":
+    producers = set(unknown.values())
+    if len(producers) != 1:
+        why = "batches of several producers in one transactional request"
+        return completed(dict.fromkeys(unknown, Refused(ErrorCode.INVALID_RECORD, why)))
+    command = AddPartitions(transactional_id, producers.pop(), frozenset(unknown), TRANSACTION_VERSION)
+
+    def refusals(result: ProducerIdentity | Refused) -> Refusals:
+        if isinstance(result, Refused):
+            return dict.fromkeys(unknown, Refused(_produce_code(result.code), result.why))
+        return NO_REFUSALS
+
+    return node.transactions.run(command).then(refusals)
+
+
+def _verify(
+    node: "Node", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity], version: int
+) -> Refusals:
+    if not node.config.transaction_partition_verification_enable:
+        return NO_REFUSALS
+    refusals = {}
+    for partition, producer in unknown.items():
+        refused = node.transactions.verify(transactional_id, producer, partition)
+        if refused is not None:
+            code = _produce_code(refused.code)
+            if code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
+                code = ErrorCode.INVALID_TXN_STATE
+            refusals[partition] = Refused(code, refused.why)
+    return refusals
+
+
+def _produce_code(code: ErrorCode) -> ErrorCode:
+    """The coordinator's refusal in words a producer knows from Produce: fencing has one name there, and waiting is a retry."""
+    match code:
+        case ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        case (
+            ErrorCode.CONCURRENT_TRANSACTIONS
+            | ErrorCode.NOT_COORDINATOR
+            | ErrorCode.COORDINATOR_NOT_AVAILABLE
+            | ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        ):
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        case _:
+            return code
