@@ -1,24 +1,29 @@
-"""`oncelog demo`: a broker in this process, a real client that produces and consumes, and a count of what arrived.
+"""`oncelog demo`: a broker, a real client that produces and consumes, and a count of what arrived.
 
-The records of a partition carry rising numbers, so that a lost, a doubled and a displaced one all show. Everything is
-temporary: nothing runs and nothing stays on disk afterwards.
+The records of a partition carry rising numbers, so that a lost, a doubled and a displaced one all show. The broker is a
+process of its own, as one that serves many clients would be. Everything is temporary: nothing runs and nothing stays on disk
+afterwards.
 """
 
 import argparse
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 TOPIC = "demo"
 GIVE_UP_SECONDS = 50
+MOST_UNDER_WAY = 20_000
 #: A terminal has one line that moves; a file gets a line each time, so less often.
 PROGRESS_EVERY_SECONDS = 0.5 if sys.stdout.isatty() else 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--records", type=int, default=300_000, help="how many to send (%(default)s)")
+    parser.add_argument("--records", type=int, default=200_000, help="how many to send (%(default)s)")
     parser.add_argument("--bytes", type=int, default=200, help="size of each value (%(default)s)")
     parser.add_argument("--partitions", type=int, default=3, help="partitions of the topic (%(default)s)")
 
@@ -29,17 +34,29 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError:
         print("oncelog: the demo needs a Kafka client: pip install 'oncelog[demo]'", file=sys.stderr)
         return 2
-    import oncelog
-
-    broker = oncelog.embedded(config={"num.partitions": arguments.partitions})
-    began = time.monotonic()
-    with broker:
-        started_ms = (time.monotonic() - began) * 1000
-        client = f"confluent-kafka {confluent_kafka.__version__}"
-        print(f"broker on {broker.bootstrap_servers}, started in {started_ms:.0f} ms; client: {client}")
-        arrivals = Arrivals(arguments.records, arguments.partitions)
-        seconds = _send_and_receive(confluent_kafka, broker.bootstrap_servers, arguments, arrivals)
+    arrivals = Arrivals(arguments.records, arguments.partitions)
+    with _broker(arguments.partitions) as servers:
+        print(f"sending {arguments.records:,} records with confluent-kafka {confluent_kafka.__version__}")
+        seconds = _send_and_receive(confluent_kafka, servers, arguments, arrivals)
     return _result(arguments, arrivals, seconds)
+
+
+@contextmanager
+def _broker(partitions: int) -> Iterator[str]:
+    """A broker for as long as it is needed; gives the address clients connect to."""
+    with tempfile.TemporaryDirectory(prefix="oncelog-demo-") as data_dir:
+        command = [sys.executable, "-m", "oncelog", "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
+        began = time.monotonic()
+        with subprocess.Popen([*command, "--set", f"num.partitions={partitions}"], stdout=subprocess.PIPE, text=True) as broker:
+            assert broker.stdout is not None
+            servers = broker.stdout.readline().removeprefix("oncelog ready on ").strip()
+            if not servers:
+                raise SystemExit(broker.wait())
+            print(f"broker on {servers}, ready {(time.monotonic() - began) * 1000:.0f} ms after it was called")
+            try:
+                yield servers
+            finally:
+                broker.terminate()
 
 
 class Arrivals:
@@ -80,7 +97,6 @@ def _send_and_receive(client: Any, servers: str, arguments: argparse.Namespace, 
             acknowledged[0] += 1
 
     producer = client.Producer({"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5})
-    # The first record makes the topic, so that the consumer finds it at once.
     padding = b"." * max(0, arguments.bytes - 8)
     began = time.monotonic()
     deadline = began + GIVE_UP_SECONDS
@@ -94,9 +110,13 @@ def _send_and_receive(client: Any, servers: str, arguments: argparse.Namespace, 
             except BufferError:
                 producer.poll(0.05)
         if number == 0:
+            # It makes the topic, so that the consumer finds it at once.
             producer.flush(10)
             receiver.start()
         producer.poll(0)
+        # Not too far ahead, so that both sides are seen at work.
+        while number - arrivals.count > MOST_UNDER_WAY and time.monotonic() < deadline:
+            producer.poll(0.01)
     producer.flush(max(1, deadline - time.monotonic()))
     while receiver.is_alive():
         receiver.join(PROGRESS_EVERY_SECONDS)
