@@ -34,7 +34,7 @@ unit: $(INSTALLED) ## all tests (pass ARGS="-k name" for some)
 	@$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
 
 check: $(INSTALLED) ## style, types, layers, dead code, generated documents
-	@echo "ruff";          $(BIN)/ruff check --quiet .
+	@echo "ruff";          $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "see make format"; exit 1; }
 	@echo "mypy --strict"; $(BIN)/mypy --no-error-summary
 	@echo "import-linter"; $(BIN)/lint-imports >.venv/.import-linter 2>&1 || { cat .venv/.import-linter; exit 1; }
 	@echo "vulture";       $(BIN)/vulture

@@ -59,7 +59,9 @@ def document() -> str:
     for topic_setting in TOPIC_CONFIGS.values():
         if topic_setting.meaning:
             source = ", ".join(f"`{name}`" for name, _ in topic_setting.broker_names) or _code(topic_setting.default)
-            parts.append(f"| `{topic_setting.name}` | {source} | {_values(topic_setting)} | {topic_setting.meaning} |\n")
+            parts.append(
+                f"| `{topic_setting.name}` | {source} | {_values(topic_setting)} | {topic_setting.meaning} |\n"
+            )
     without = ", ".join(f"`{setting.name}`" for setting in TOPIC_CONFIGS.values() if not setting.meaning)
     parts.append(f"\nAccepted and kept, without effect: {without}.\n")
 

@@ -58,10 +58,14 @@ def report(rows: dict[str, str], planned: dict[str, str], tests: dict[str, set[s
         if row in planned:
             print(f"       planned: {planned[row]}")
     proven = [row for row in rows if row in tests and row not in planned]
-    print(f"\n{len(rows)} rows: {len(proven)} proven by {sum(len(tests[row]) for row in proven)} tests, {len(planned)} planned")
+    print(
+        f"\n{len(rows)} rows: {len(proven)} proven by {sum(len(tests[row]) for row in proven)} tests, {len(planned)} planned"
+    )
 
     problems = [f"{row} has no test and is not planned" for row in rows if row not in tests and row not in planned]
-    problems += [f"{row} is no row, but tests name it: {', '.join(sorted(tests[row]))}" for row in tests if row not in rows]
+    problems += [
+        f"{row} is no row, but tests name it: {', '.join(sorted(tests[row]))}" for row in tests if row not in rows
+    ]
     problems += [f"{row} is planned, but is no row" for row in planned if row not in rows]
     for problem in problems:
         print(f"seeds: {problem}", file=sys.stderr)

@@ -67,5 +67,7 @@ def advertised_address(config: BrokerConfig, listen: Address) -> Address | None:
         # As Kafka does for a listener without a host.
         return Address(socket.getfqdn(), listen.port) if listen.port else None
     if listen.host in EVERYWHERE:
-        raise BadAddress(f"listening on {listen} needs --advertised HOST:PORT: the address clients reach this broker at")
+        raise BadAddress(
+            f"listening on {listen} needs --advertised HOST:PORT: the address clients reach this broker at"
+        )
     return None

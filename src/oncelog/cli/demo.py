@@ -47,7 +47,9 @@ def _broker(partitions: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="oncelog-demo-") as data_dir:
         command = [sys.executable, "-m", "oncelog", "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
         began = time.monotonic()
-        with subprocess.Popen([*command, "--set", f"num.partitions={partitions}"], stdout=subprocess.PIPE, text=True) as broker:
+        with subprocess.Popen(
+            [*command, "--set", f"num.partitions={partitions}"], stdout=subprocess.PIPE, text=True
+        ) as broker:
             assert broker.stdout is not None
             servers = broker.stdout.readline().removeprefix("oncelog ready on ").strip()
             if not servers:

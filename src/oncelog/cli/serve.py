@@ -22,11 +22,15 @@ class CannotStart(Exception):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (127.0.0.1:9092); port 0 picks a free one")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="where to listen (127.0.0.1:9092); port 0 picks a free one"
+    )
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where to keep the log; made if it is not there")
     parser.add_argument("--advertised", metavar="HOST:PORT", help="the address clients are told, if it is another one")
     parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties with Kafka's names")
-    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="one config; wins over the file")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="one config; wins over the file"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -90,7 +90,9 @@ def test_every_name_said_to_do_something_is_read_by_the_code():
         if not (path.parent.name == "broker" and path.name.startswith("config"))
     ]
     read = set(re.findall(r"\.(\w+)\b", "\n".join(texts)))
-    topic_names = {name for topic in TOPIC_CONFIGS.values() if topic.attribute in read for name, _ in topic.broker_names}
+    topic_names = {
+        name for topic in TOPIC_CONFIGS.values() if topic.attribute in read for name, _ in topic.broker_names
+    }
 
     unread = [
         setting.name

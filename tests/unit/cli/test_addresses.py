@@ -19,7 +19,9 @@ def test_an_address_is_host_and_port(text: str, address: Address):
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["9092", "localhost", "localhost:", "localhost:http", "localhost:65536", "::1:9092", ""])
+@pytest.mark.parametrize(
+    "text", ["9092", "localhost", "localhost:", "localhost:http", "localhost:65536", "::1:9092", ""]
+)
 def test_what_is_no_address_is_named(text: str):
     with pytest.raises(BadAddress, match="is no HOST:PORT"):
         parse_address(text)
