@@ -518,6 +518,7 @@ class PartitionLog:
     def replace_segments(self, old: Sequence[Segment], cleaned: Segment, now_ms: int) -> None:
         """Put what compaction wrote, its indexes included, in the place of neighbours that are no longer written."""
         self.segments.replace(old, cleaned, now_ms + self.config.file_delete_delay_ms)
+        self._snapshots.remove_strays(list(self.segments.bases))
         self._unsynced_names += 1
 
     def truncate_to(self, offset: int) -> None:

@@ -1,18 +1,17 @@
-"""Building record batches: what a producer sends, what the coordinators write, and what the cleaner writes again."""
+"""Building record batches: what a producer sends, what the coordinators write, and what is written again otherwise compressed."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from oncelog.model.bytes_like import BytesLike
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from oncelog.records.batch import (
     COMPRESSION_BITS,
     CONTROL_BIT,
     CRC_COVERS_FROM,
     CRC_POSITION,
-    DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
-    LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
     MAGIC,
     NO_LEADER_EPOCH,
@@ -51,8 +50,8 @@ def build_batch(
         placed.append(record)
     attributes = compression | (TRANSACTIONAL_BIT if transactional else 0) | (CONTROL_BIT if control else 0)
     base_timestamp = placed[0].timestamp if placed else timestamp_ms
-    return assemble(
-        placed,
+    payload = encode_records(placed, base_offset, base_timestamp)
+    return seal(
         BatchHeader(
             base_offset=base_offset,
             batch_length=0,
@@ -68,52 +67,19 @@ def build_batch(
             base_sequence=base_sequence,
             record_count=len(placed),
         ),
+        compress(compression, payload),
     )
 
 
-def rebuild_batch(header: BatchHeader, retained: Sequence[Record], delete_horizon_ms: int | None = None) -> bytes:
-    """The batch again with only the records `retained`, none of which may have moved: the cleaner's work.
-
-    Base and last offset, producer, sequence, transaction and compression stay what they were, also when no record is left, so that
-    offsets, deduplication and the reader's arithmetic hold. With a delete horizon the base timestamp carries it (KIP-534).
-    """
-    attributes = header.attributes & ~DELETE_HORIZON_BIT
-    base_timestamp = header.base_timestamp
-    if delete_horizon_ms is not None:
-        attributes |= DELETE_HORIZON_BIT
-        base_timestamp = delete_horizon_ms
-    elif header.has_delete_horizon:
-        base_timestamp = retained[0].timestamp if retained else header.max_timestamp
-    max_timestamp = header.max_timestamp
-    if not header.attributes & LOG_APPEND_TIME_BIT:
-        max_timestamp = max((record.timestamp for record in retained), default=NO_TIMESTAMP)
-    return assemble(
-        retained,
-        header._replace(
-            attributes=attributes,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            record_count=len(retained),
-        ),
-    )
-
-
-def recompress(data: bytes | bytearray | memoryview, compression: Compression) -> bytes:
+def recompress(data: BytesLike, compression: Compression) -> bytes:
     """The batch at the start of `data` under another compression: a topic's compression.type that is not the producer's."""
     header = read_header(data)
     payload = compress(compression, records_payload(data, 0, header))
-    return _finish(header._replace(attributes=header.attributes & ~COMPRESSION_BITS | compression), payload)
+    return seal(header._replace(attributes=header.attributes & ~COMPRESSION_BITS | compression), payload)
 
 
-def assemble(records: Sequence[Record], header: BatchHeader) -> bytes:
-    """Encode the records relative to the header's base offset and timestamp; length and CRC are filled in."""
-    payload = encode_records(records, header.base_offset, header.base_timestamp)
-    if header.compression is not Compression.NONE and records:
-        payload = compress(header.compression, payload)
-    return _finish(header, payload)
-
-
-def _finish(header: BatchHeader, payload: bytes) -> bytes:
+def seal(header: BatchHeader, payload: BytesLike) -> bytes:
+    """A whole batch of a header and its records, encoded and compressed already; length and CRC are filled in."""
     batch = bytearray(HEADER_SIZE + len(payload))
     HEADER.pack_into(batch, 0, *header._replace(batch_length=len(batch) - LOG_OVERHEAD))
     batch[HEADER_SIZE:] = payload

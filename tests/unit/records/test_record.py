@@ -1,9 +1,9 @@
-"""Records: built, read, rebuilt by the cleaner, recompressed."""
+"""Records: built, read, recompressed."""
 
 import pytest
 
 from oncelog.records.batch import CorruptBatch, TimestampType, crc_matches, read_header, stamp
-from oncelog.records.builder import build_batch, rebuild_batch, recompress
+from oncelog.records.builder import build_batch, recompress
 from oncelog.records.compression import Compression
 from oncelog.records.control import end_transaction_marker
 from oncelog.records.record import Record, read_all_records, read_records
@@ -47,55 +47,6 @@ def test_all_records_leave_control_records_out() -> None:
     )
 
     assert [(record.offset, record.key) for record in read_all_records(data)] == [(0, b"a"), (2, b"b")]
-
-
-@pytest.mark.parametrize("compression", Compression)
-def test_a_rebuilt_batch_keeps_offsets_producer_and_compression(compression: Compression) -> None:
-    batch = build_batch(
-        RECORDS,
-        base_offset=100,
-        compression=compression,
-        producer_id=5,
-        producer_epoch=1,
-        base_sequence=9,
-        transactional=True,
-    )
-    before = read_header(batch)
-
-    rebuilt = rebuild_batch(before, [RECORDS[1], RECORDS[3]])
-
-    after = read_header(rebuilt)
-    assert crc_matches(rebuilt, 0, after)
-    assert (after.base_offset, after.last_offset, after.record_count) == (100, 103, 2)
-    assert (after.producer_id, after.producer_epoch, after.base_sequence) == (5, 1, 9)
-    assert (after.is_transactional, after.compression, after.max_timestamp) == (True, compression, 999)
-    assert read_records(rebuilt) == [RECORDS[1], RECORDS[3]]
-
-
-@pytest.mark.parametrize("compression", Compression)
-def test_a_rebuilt_batch_may_be_empty(compression: Compression) -> None:
-    header = read_header(build_batch(RECORDS, base_offset=100, compression=compression, producer_id=5))
-
-    rebuilt = rebuild_batch(header, [])
-
-    after = read_header(rebuilt)
-    assert (after.size, after.base_offset, after.last_offset, after.record_count) == (61, 100, 103, 0)
-    assert read_records(rebuilt) == []
-
-
-def test_a_delete_horizon_does_not_change_the_records_times() -> None:
-    header = read_header(build_batch(RECORDS, base_offset=100))
-
-    rebuilt = rebuild_batch(header, RECORDS[:2], delete_horizon_ms=5_000)
-
-    after = read_header(rebuilt)
-    assert (after.has_delete_horizon, after.delete_horizon_ms) == (True, 5_000)
-    assert read_records(rebuilt) == RECORDS[:2]
-    again = read_header(rebuild_batch(after, RECORDS[:1], delete_horizon_ms=after.delete_horizon_ms))
-    assert again.delete_horizon_ms == 5_000
-    without = rebuild_batch(after, RECORDS[:1])
-    assert not read_header(without).has_delete_horizon
-    assert read_records(without) == RECORDS[:1]
 
 
 @pytest.mark.parametrize("before", Compression)
