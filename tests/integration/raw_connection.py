@@ -7,6 +7,9 @@ survives but lets others wait has failed.
 import socket
 import struct
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,6 +17,7 @@ from typing import Self, TypeVar
 from oncelog.protocol.frames import decode_response, encode_request
 from oncelog.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from oncelog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from oncelog.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -40,7 +44,11 @@ class RawConnection:
         self.socket.settimeout(PATIENCE_S)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(("127.0.0.1", port))
+        try:
+            self.socket.connect(("127.0.0.1", port))
+        except OSError:
+            self.socket.close()
+            raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
@@ -88,11 +96,24 @@ class RawConnection:
             return True
 
 
+@contextmanager
+def crowd(port: int, size: int) -> Iterator[list[RawConnection]]:
+    with ExitStack() as all_closed:
+        yield [all_closed.enter_context(RawConnection(port)) for _ in range(size)]
+
+
 def create_topic(connection: RawConnection, partitions: int = 1) -> str:
     name = unique("topic")
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     response = connection.call(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 5, CreateTopicsResponse)
     assert [result.error_code for result in response.topics] == [0]
+    # Apache Kafka answers before its partitions are there.
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        (topic_made,) = connection.call(asked, 4, MetadataResponse).topics
+        if topic_made.error_code == 0 and len(topic_made.partitions) == partitions:
+            break
     return name
 
 

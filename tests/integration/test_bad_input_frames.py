@@ -10,7 +10,7 @@ from oncelog.model.error_code import ErrorCode
 from oncelog.protocol.frames import decode_response, encode_request
 from oncelog.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from oncelog.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from oncelog.protocol.messages.produce import ProduceRequest
+from oncelog.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tests.brokers import BrokerProcess
 from tests.integration.raw_connection import (
     HealthyProducer,
@@ -134,8 +134,7 @@ def test_a_version_nobody_serves_closes_the_connection(connection: RawConnection
 def test_api_versions_of_the_future_is_answered_so_that_the_client_can_step_down(
     connection: RawConnection, version: int
 ) -> None:
-    # Everything after the correlation id may look different in a future version: it must not matter.
-    connection.send_frame(struct.pack(">hhi", 18, version, 4711) + b"\xff\xfe\xfd what a future header may look like")
+    connection.send_frame(header(18, version, correlation_id=4711) + b"\0" + b"\xff\xfe what only the future knows")
 
     correlation_id, answer = decode_response(ApiVersionsResponse, 0, connection.response())
 
@@ -213,7 +212,5 @@ def test_what_came_before_a_bad_frame_is_answered(connection: RawConnection) -> 
 
 
 def test_a_produce_without_any_data_is_answered(connection: RawConnection) -> None:
-    from oncelog.protocol.messages.produce import ProduceResponse
-
     answer = connection.call(ProduceRequest(acks=-1, timeout_ms=1000), 9, ProduceResponse)
     assert answer.responses == []
