@@ -60,7 +60,7 @@ def _unknown(group_id: str, version: int) -> DescribedGroup:
 
 
 def _known(group: Group) -> DescribedGroup:
-    # What a member wants and has is settled only while the group is stable.
+    # What counts of what members offer is settled only while the group is stable.
     stable = group.state is GroupState.STABLE
     return DescribedGroup(
         group_id=group.group_id,
@@ -74,7 +74,7 @@ def _known(group: Group) -> DescribedGroup:
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(group.protocol_name) if stable else b"",
-                member_assignment=member.assignment if stable else b"",
+                member_assignment=member.assignment,
             )
             for member in group.members.values()
         ],
