@@ -137,7 +137,7 @@ configs = st.builds(
 histories = st.lists(steps(), min_size=1, max_size=40)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(configs, histories)
 def test_at_every_step_the_group_is_sound_and_nobody_who_waits_is_forgotten(
     config: GroupConfig, history: list[Step]
@@ -153,7 +153,7 @@ def test_at_every_step_the_group_is_sound_and_nobody_who_waits_is_forgotten(
         assert group.state is GroupState.EMPTY
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(configs, histories, st.integers(0, 39), st.integers(1, 10))
 def test_a_log_that_refuses_for_a_while_costs_nobody_an_answer(
     config: GroupConfig, history: list[Step], fails_from: int, fails_for: int
@@ -168,7 +168,7 @@ def test_a_log_that_refuses_for_a_while_costs_nobody_an_answer(
     assert not world.groups.waiting
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(configs, histories)
 def test_replay_rebuilds_exactly_what_was_stored(config: GroupConfig, history: list[Step]) -> None:
     world = World(config)
@@ -182,15 +182,15 @@ def test_replay_rebuilds_exactly_what_was_stored(config: GroupConfig, history: l
 
 
 def check_same(live: Group | None, replayed: Group | None) -> None:
-    if live is None or replayed is None:
-        # Only a group that has never had a generation is known to nobody but the broker.
-        assert live is replayed or (replayed is None and live is not None and live.generation <= 1)
-        return
-    if live.state in (GroupState.STABLE, GroupState.EMPTY) and live.generation > 0:
+    if live is None:
+        assert replayed is None
+    elif live.state is GroupState.STABLE or (live.state is GroupState.EMPTY and live.generation > 0):
+        assert replayed is not None
+        assert replayed.state is live.state
         assert GroupStored.of(replayed, replayed.state_since_ms) == GroupStored.of(live, live.state_since_ms)
         assert replayed.subscribed_topics == live.subscribed_topics
-        assert replayed.state is live.state
-    else:
+    elif replayed is not None:
+        # In the middle of a rebalance a restart falls back to the generation before.
         assert replayed.generation <= live.generation
 
 
