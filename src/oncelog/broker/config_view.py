@@ -66,7 +66,7 @@ def broker_config_views(node: "Node") -> Iterator[ConfigView]:
     for name, setting in BROKER_CONFIGS.items():
         layers = _broker_layers(node, setting)
         source = layers[0].source if layers else ConfigSource.DEFAULT
-        value = None if setting.sensitive else node.config.text(name)
+        value = layers[0].value if layers else None
         yield ConfigView(
             name, value, source, setting.type, not is_dynamic(name), setting.sensitive, layers, setting.meaning
         )
@@ -88,7 +88,21 @@ def _broker_layers(node: "Node", setting: Setting) -> list[Layer]:
     values = (
         (node.cluster.broker_configs.get(str(node.node_id), {}).get(name), ConfigSource.DYNAMIC_BROKER),
         (node.cluster.broker_configs.get(ALL_BROKERS, {}).get(name), ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        (node.config.static.get(name), ConfigSource.STATIC_BROKER),
+        (_at_start(node, name), ConfigSource.STATIC_BROKER),
         (setting.default, ConfigSource.DEFAULT),
     )
     return [Layer(name, None if setting.sensitive else value, source) for value, source in values if value is not None]
+
+
+def _at_start(node: "Node", name: str) -> str | None:
+    """What the broker was started with, also where the command line said it in other words than a config."""
+    match name:
+        case "node.id":
+            return str(node.node_id)
+        case "log.dirs":
+            return str(node.data_dir)
+        case "advertised.listeners":
+            host, port = node.advertised
+            return f"PLAINTEXT://{host}:{port}"
+        case _:
+            return node.config.static.get(name)

@@ -14,14 +14,13 @@ def decide_lead_again(cluster: Cluster, broker: int) -> Decision[None]:
     """The broker was away, if only for a moment: everything it leads gets a new epoch."""
     records: list[Record] = []
     for topic in cluster.topics.values():
-        if any(partition.leader == broker for partition in topic.partitions):
-            partitions = tuple(
-                _under_next_epoch(partition) if partition.leader == broker else partition
-                for partition in topic.partitions
-            )
+        partitions = tuple(
+            [_under_next_epoch(state) if state.leader == broker else state for state in topic.partitions]
+        )
+        if partitions != topic.partitions:
             records.append(TopicStored(topic.with_partitions(partitions)))
     return Decision(records, None)
 
 
-def _under_next_epoch(partition: PartitionState) -> PartitionState:
-    return partition._replace(leader_epoch=partition.leader_epoch + 1)
+def _under_next_epoch(state: PartitionState) -> PartitionState:
+    return PartitionState(state.leader, state.leader_epoch + 1, state.isr, state.replicas)

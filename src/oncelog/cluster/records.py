@@ -114,14 +114,17 @@ def _topic_value(topic: Topic) -> bytes:
     return _json(
         {
             "topic_id": topic_id_text(topic.topic_id),
-            "partitions": [partition._asdict() for partition in topic.partitions],
+            "partitions": [
+                {"leader": leader, "leader_epoch": leader_epoch, "isr": isr, "replicas": replicas}
+                for leader, leader_epoch, isr, replicas in topic.partitions
+            ],
             "configs": topic.configs,
         }
     )
 
 
 def _topic_of(name: str, value: bytes) -> Topic:
-    stored = json.loads(value)
+    stored = json.loads(value.decode())
     return Topic(
         name=name,
         topic_id=topic_id_from_text(stored["topic_id"]),
@@ -133,5 +136,9 @@ def _topic_of(name: str, value: bytes) -> Topic:
     )
 
 
+# One encoder for all: json.dumps would build a new one for every value that is not written with its default separators.
+_to_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
 def _json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return _to_text(value).encode()

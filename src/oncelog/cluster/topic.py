@@ -4,7 +4,7 @@ Neither ever changes: a change puts a new one in the old one's place. So whoever
 comparing two by identity tells whether anything happened in between.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from oncelog.model.topic_id import TopicId
@@ -41,7 +41,7 @@ class Topic:
         return len(self.partitions[0].replicas)
 
     def with_configs(self, configs: dict[str, str]) -> "Topic":
-        return replace(self, configs=configs)
+        return Topic(self.name, self.topic_id, self.partitions, configs)
 
     def with_partitions(self, partitions: tuple[PartitionState, ...]) -> "Topic":
-        return replace(self, partitions=partitions)
+        return Topic(self.name, self.topic_id, partitions, self.configs)

@@ -81,8 +81,7 @@ class ForgettingGroups:
 class AdminNode:
     def __init__(self, data_dir: Path, **configs: str) -> None:
         config = load_config({name.replace("_", "."): value for name, value in configs.items()})
-        self.node = Node(config, SystemClock(), NoTimers())
-        self.node.data_dir = data_dir
+        self.node = Node(config, data_dir, SystemClock(), NoTimers())
         self.node.advertised = ("broker.example", 9092)
         self.access = self.node.access = Denied()
         self.node.groups = self.groups = ForgettingGroups()

@@ -105,6 +105,8 @@ def test_broker_configs_are_described_with_what_can_change(admin):
     assert described["num.partitions"].config_source == FROM_START
     assert (described["log.retention.ms"].value, described["log.retention.ms"].read_only) == (None, False)
     assert described["node.id"].value == "1"
+    assert described["log.dirs"].value == str(admin.node.data_dir)
+    assert described["advertised.listeners"].value == "PLAINTEXT://broker.example:9092"
     assert (described["ssl.keystore.password"].value, described["ssl.keystore.password"].is_sensitive) == (None, True)
 
 
