@@ -133,12 +133,12 @@ class BrokerProcess:
         self._signal_all(signal.SIGKILL)
         self._wait(30.0)
 
-    def stop(self, timeout_s: float = 30.0) -> int:
-        """SIGTERM, and the exit code it ends with."""
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 30.0) -> int:
+        """A clean stop, and the exit code it ends with."""
         assert self._process is not None
         if self.running:
             # Kafka's starting script passes the signal on and waits; a group-wide SIGTERM would reach the JVM twice.
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(number)
         return self._wait(timeout_s)
 
     def restart(self) -> Self:

@@ -33,6 +33,7 @@ class Member:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 50,
+            "log_level": 0,
             # What is fatal for a consumer (a fenced instance) comes here, not out of poll.
             "error_cb": self.errors.append,
             **SESSION,
