@@ -96,18 +96,21 @@ class MetadataChanges:
         answers: list[Later[Any]],
         replies: list[Any],
     ) -> None:
-        if isinstance(outcome, Committed):
-            self._remember(transaction, outcome)
-            for record in records:
-                self._make_true(record)
-        else:
-            _log.error("a metadata change was not committed", problem=str(outcome))
-            why = f"the broker could not store the change: {outcome}"
-            replies = [Refused(ErrorCode.KAFKA_STORAGE_ERROR, why)] * len(answers)
-        self._committing = False
-        # Those who came meanwhile are on their way before anybody is told: answers run code of others.
-        if self._asked:
-            self._commit_asked()
+        try:
+            if isinstance(outcome, Committed):
+                self._remember(transaction, outcome)
+                for record in records:
+                    self._make_true(record)
+            else:
+                _log.error("a metadata change was not committed", problem=str(outcome))
+                why = f"the broker could not store the change: {outcome}"
+                replies = [Refused(ErrorCode.KAFKA_STORAGE_ERROR, why)] * len(answers)
+        finally:
+            # Whatever this change meets, and before anybody is told (answers run code of others): those who came meanwhile
+            # are on their way. One bug must not stop every later change.
+            self._committing = False
+            if self._asked:
+                self._commit_asked()
         _complete(answers, replies)
 
     def _transaction(self, records: list[Record]) -> Transaction:

@@ -103,7 +103,10 @@ class SqliteMetadataStore:
         answer: Later[Outcome] = Later()
 
         def work() -> None:
-            outcome = self.commit_now(transaction)
+            try:
+                outcome = self.commit_now(transaction)
+            except Exception as bug:  # an answer that never came would hold up every later change
+                outcome = CommitFailed(f"{self._path}: {bug!r}")
             self._call_soon(lambda: finish(outcome))
 
         def finish(outcome: Outcome) -> None:
@@ -123,12 +126,14 @@ class SqliteMetadataStore:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 outcome = self._write(transaction)
-                self._connection.execute("COMMIT" if isinstance(outcome, Committed) else "ROLLBACK")
+                if isinstance(outcome, Committed):
+                    self._connection.execute("COMMIT")
                 return outcome
             except sqlite3.Error as problem:
+                return CommitFailed(f"{self._path}: {problem}")
+            finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-                return CommitFailed(f"{self._path}: {problem}")
 
     def close(self) -> None:
         for thread in self._committing:

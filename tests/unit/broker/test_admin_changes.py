@@ -3,6 +3,7 @@
 import pytest
 
 from oncelog.broker.metadata import ClusterMetadata
+from oncelog.broker.partitions import Partitions
 from oncelog.cluster.records import BrokerConfigsStored, encode
 from oncelog.cluster.state import ALL_BROKERS
 from oncelog.cluster.topic import CONSUMER_OFFSETS, TRANSACTION_STATE, Topic
@@ -117,6 +118,21 @@ def test_a_partition_that_cannot_be_opened_does_not_stop_the_rest(admin, cluster
     admin.node.partitions = admin_partitions
 
     assert list(admin.node.partitions.of_topic("orders")) == [0, 2]
+
+
+def test_a_bug_in_one_change_does_not_stop_the_next(admin, cluster, monkeypatch):
+    admin.store.holding = True
+    broken = cluster.create_topics([new_topic(cluster, "broken")])
+    good = cluster.create_topics([new_topic(cluster, "good")])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Partitions, "create", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            admin.store.release()
+
+    assert not broken.done
+    admin.store.release()
+    assert good.value == {"good": cluster.topic("good")}
 
 
 def test_everything_is_back_after_a_restart_under_a_new_epoch(admin, cluster, tmp_path):

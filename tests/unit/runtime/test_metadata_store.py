@@ -92,6 +92,18 @@ def test_a_commit_runs_elsewhere_and_is_answered_on_the_nodes_own_thread(path):
     store.close()
 
 
+def test_a_commit_that_goes_wrong_in_its_thread_is_answered_too(path):
+    arrived = threading.Event()
+    store = SqliteMetadataStore(path, lambda run: (run(), arrived.set()))
+
+    answer = store.commit(Transaction(writes=None))
+
+    assert arrived.wait(10)
+    assert isinstance(answer.value, CommitFailed)
+    assert store.commit_now(Transaction({"a": b"1"})) == Committed(1)
+    store.close()
+
+
 def test_closing_waits_for_a_commit_that_is_under_way(path):
     store = SqliteMetadataStore(path, lambda run: None)
     for number in range(20):
