@@ -7,6 +7,8 @@ more of them share a flush. The loop never waits for the disk.
 from typing import TYPE_CHECKING
 
 from oncelog.broker.logging import get_logger
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
 
 if TYPE_CHECKING:
     from oncelog.broker.partition import Partition
@@ -52,7 +54,8 @@ class GroupCommit:
                 partition.safe_up_to(partition.log.flushed_offset)
             else:
                 _log.error("flush failed", partition=str(partition.topic_partition), problem=str(problem))
-                partition.fail_storage(f"{partition.topic_partition}: flushing to disk failed: {problem}")
+                why = f"{partition.topic_partition}: flushing to disk failed: {problem}"
+                partition.close(Refused(ErrorCode.KAFKA_STORAGE_ERROR, why))
         if self._asked:
             self._start_round()
         else:

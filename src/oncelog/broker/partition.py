@@ -26,7 +26,7 @@ class Partition:
         "topic_partition",
         "log",
         "leader_epoch",
-        "storage_problem",
+        "closed",
         "_node_id",
         "_replicas",
         "_clock",
@@ -47,8 +47,9 @@ class Partition:
         self.topic_partition: TopicPartition = log.topic_partition
         self.log = log
         self.leader_epoch = leader_epoch
-        #: Set when a flush failed: what the disk holds is then unknown, and nothing more is taken until a restart looks.
-        self.storage_problem: Refused | None = None
+        #: Why nothing is taken any more: a flush failed, so that what the disk holds is unknown until a restart looks;
+        #: or the topic is gone.
+        self.closed: Refused | None = None
         self._node_id = node_id
         self._replicas = LeaderView(node_id, in_sync)
         self._clock = clock
@@ -64,8 +65,8 @@ class Partition:
     def append(
         self, records: BytesLike, now_ms: int, *, acks: int = -1, from_client: bool = True, transaction_version: int = 0
     ) -> Appended | Refused:
-        if self.storage_problem is not None:
-            return self.storage_problem
+        if self.closed is not None:
+            return self.closed
         if acks == -1:
             too_few = self._replicas.enough_in_sync(self.log.config.min_insync_replicas)
             if too_few is not None:
@@ -105,8 +106,9 @@ class Partition:
         if self.log.advance_high_watermark(self._replicas.progress(self._node_id, offset)):
             self._room.touch(self.topic_partition)
 
-    def fail_storage(self, why: str) -> None:
-        self.storage_problem = Refused(ErrorCode.KAFKA_STORAGE_ERROR, why)
+    def close(self, why: Refused) -> None:
+        """Take nothing more; who waits for an acknowledgement hears why."""
+        self.closed = why
         self._room.touch(self.topic_partition)
 
     def check_epoch(self, current_leader_epoch: int) -> Refused | None:
@@ -135,8 +137,8 @@ class UntilAcknowledged:
         self._appended = appended
 
     def try_complete(self) -> bool:
-        if self._partition.storage_problem is not None:
-            self.answer.complete(self._partition.storage_problem)
+        if self._partition.closed is not None:
+            self.answer.complete(self._partition.closed)
             return True
         if self._partition.is_acknowledged(self._appended.last_offset + 1):
             self.answer.complete(self._appended)

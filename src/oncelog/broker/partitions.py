@@ -73,6 +73,9 @@ class Partitions:
             clean_shutdown=self._clean_shutdown,
             **self._checkpoints.of(topic_partition)._asdict(),
         )
+        if self._group_commit is not None:
+            # After a crash the page cache still has what no fdatasync covered; nobody may read it before one does.
+            _flush(log)
         partition = Partition(
             log, state.leader_epoch, node.node_id, state.isr, node.clock, node.room, self._group_commit
         )
@@ -98,7 +101,7 @@ class Partitions:
         doomed_partitions = self._by_topic.pop(topic, {})
         self._node.groups.forget_topic(topic)
         for partition in doomed_partitions.values():
-            partition.fail_storage(f"{topic} was deleted")
+            partition.close(Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} was deleted"))
             partition.log.close()
             doomed = f"{partition.topic_partition}.{self._node.random_bytes(8).hex()}-delete"
             try:
@@ -124,9 +127,13 @@ class Partitions:
     def close(self) -> None:
         """Put everything on disk. StorageFailed: it was no clean stop, and the next start looks at everything."""
         for partition in self:
-            flush = partition.log.unflushed()
-            if flush is not None:
-                flush.run()
-                flush.done()
+            _flush(partition.log)
             partition.log.close()
         self.checkpoint()
+
+
+def _flush(log: PartitionLog) -> None:
+    flush = log.unflushed()
+    if flush is not None:
+        flush.run()
+        flush.done()

@@ -113,6 +113,7 @@ class Broker:
         # One turn, so that what was just written to the sockets leaves.
         await asyncio.sleep(0)
         self._background.stop()
+        self._sweeping.cancel()
         self.node.room.close()
         self.node.groups.close()
         self.node.partitions.close()
@@ -157,7 +158,7 @@ class Broker:
                 connection.close("idle for longer than connections.max.idle.ms")
             elif idle_ms > BUFFER_IDLE_MS:
                 connection.drop_idle_buffer()
-        self.node.timers.call_at(now_ms + SWEEP_EVERY_MS, self._sweep)
+        self._sweeping = self.node.timers.call_at(now_ms + SWEEP_EVERY_MS, self._sweep)
 
 
 def _bind(host: str, port: int) -> socket.socket:

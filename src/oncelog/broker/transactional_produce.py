@@ -33,12 +33,8 @@ Refusals = dict[TopicPartition, Refused]
 NO_REFUSALS: Refusals = {}
 
 
-def is_transactional(records: "BytesLike | None") -> bool:
-    return (
-        records is not None
-        and len(records) >= HEADER_SIZE
-        and bool(records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT)
-    )
+def is_transactional(records: "BytesLike") -> bool:
+    return len(records) >= HEADER_SIZE and records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT != 0
 
 
 def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: int) -> "Later[Refusals]":

@@ -33,6 +33,8 @@ def handle_delete_records(
             refused = Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not allowed")
             results = [_result(asked, refused) for asked in topic.partitions]
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
+    # What was deleted must not come back with a crash, though its segments may still be there.
+    node.partitions.checkpoint()
     return DeleteRecordsResponse(topics=topics)
 
 

@@ -45,7 +45,7 @@ def handle_produce(
 ) -> "Reply | Later[Reply]":
     if version >= TOPIC_ID_SINCE:
         _name_topics(node, request)
-    if not _may_be_transactional(request):
+    if request.transactional_id is None:
         return _produce(node, caller, request, version, NO_REFUSALS)
     admitted = admit(node, caller, request, version)
     if admitted.done:
@@ -55,12 +55,6 @@ def handle_produce(
         for data in topic.partition_data:
             data.records = None if data.records is None else memoryview(bytearray(data.records))
     return admitted.then(lambda refusals: _produce(node, caller, request, version, refusals))
-
-
-def _may_be_transactional(request: ProduceRequest) -> bool:
-    return request.transactional_id is not None or any(
-        is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
-    )
 
 
 def _name_topics(node: "Node", request: ProduceRequest) -> None:
@@ -74,6 +68,7 @@ def _produce(
     node: "Node", caller: "Caller", request: ProduceRequest, version: int, refusals: Refusals
 ) -> "Reply | Later[Reply]":
     acks = request.acks
+    transactional = request.transactional_id is not None
     waiting: list[_Waiting] = []
     failed = False
     responses: list[TopicProduceResponse] = []
@@ -83,9 +78,11 @@ def _produce(
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
             index = data.index
-            refused = topic_refused or (refusals.get(TopicPartition(name, index)) if refusals else None)
+            refused = topic_refused
+            if refused is None and refusals:
+                refused = refusals.get(TopicPartition(name, index))
             if refused is None:
-                answer = _append(node, name, index, data.records, acks, version, waiting)
+                answer = _append(node, name, index, data.records, acks, version, transactional, waiting)
             else:
                 answer = _refusal(node, None, index, refused, version)
             failed = failed or answer.error_code != 0
@@ -116,13 +113,23 @@ def _refuse_topic(node: "Node", caller: "Caller", name: str, acks: int) -> Refus
 
 
 def _append(
-    node: "Node", name: str, index: int, records: "BytesLike | None", acks: int, version: int, waiting: list[_Waiting]
+    node: "Node",
+    name: str,
+    index: int,
+    records: "BytesLike | None",
+    acks: int,
+    version: int,
+    transactional: bool,
+    waiting: list[_Waiting],
 ) -> PartitionProduceResponse:
     partition = node.partitions.get(name, index)
     if isinstance(partition, Refused):
         return _refusal(node, None, index, partition, version)
     if records is None:
         records = b""
+    if not transactional and is_transactional(records):
+        why = "a transactional batch in a request without a transactional id"
+        return _refusal(node, partition, index, Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why), version)
     if version < FIRST_PRODUCE_VERSION_WITH_ZSTD:
         refused = refuse_for_version(records, version)
         if refused is not None:
@@ -184,8 +191,8 @@ class DelayedProduce:
         for partition, required_offset, answer in self._waiting:
             if partition.is_acknowledged(required_offset):
                 continue
-            if partition.storage_problem is not None:
-                _overwrite(answer, partition.storage_problem.code, partition.storage_problem.why)
+            if partition.closed is not None:
+                _overwrite(answer, partition.closed.code, partition.closed.why)
             else:
                 still.append((partition, required_offset, answer))
         self._waiting = still
