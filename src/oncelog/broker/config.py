@@ -105,7 +105,6 @@ class BrokerConfig:
     transaction_state_log_min_isr: int
     transaction_state_log_segment_bytes: int
     transaction_partition_verification_enable: bool
-    transaction_two_phase_commit_enable: bool
     # Oncelog's own
     flush_policy: str
     logging_level: str

@@ -353,5 +353,8 @@ IGNORED: dict[str, tuple[Setting, ...]] = {
         Setting("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", "non-empty", READ_ONLY),
         Setting("remote.log.storage.system.enable", BOOLEAN, "false", "", READ_ONLY),
     ),
+    "two-phase commit is not served yet": (
+        Setting("transaction.two.phase.commit.enable", BOOLEAN, "false", "", READ_ONLY),
+    ),
 }
 # fmt: on

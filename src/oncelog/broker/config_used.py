@@ -151,8 +151,6 @@ USED: dict[str, tuple[Setting, ...]] = {
                 "Segment size of `__transaction_state`."),
         Setting("transaction.partition.verification.enable", BOOLEAN, "true", "", CLUSTER_WIDE,
                 "Whether a transactional append is checked against the coordinator first."),
-        Setting("transaction.two.phase.commit.enable", BOOLEAN, "false", "", READ_ONLY,
-                "Whether producers may prepare transactions that do not time out."),
     ),
     "Oncelog's own": (
         Setting("flush.policy", STRING, "page-cache", "page-cache|group-commit", READ_ONLY,
