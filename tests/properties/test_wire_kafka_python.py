@@ -5,42 +5,29 @@ read the other's.
 """
 
 import warnings
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
 
 from oncelog.protocol.codec import decode, encode
 from oncelog.protocol.messages.api_versions import ApiVersionsResponse
 from oncelog.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from oncelog.protocol.schema import Message, schema_of
+from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
 
 with warnings.catch_warnings():
     # It loads its schemas with a function that newer Pythons deprecate.
     warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka.protocol.admin
-    import kafka.protocol.consumer
-    import kafka.protocol.metadata
-    import kafka.protocol.producer
-    import kafka.protocol.sasl
-    from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment as KafkaPythonAssignment
-    from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription as KafkaPythonSubscription
-
-KAFKA_PYTHON = {
-    name: getattr(module, name)
-    for module in (
-        kafka.protocol.admin,
-        kafka.protocol.consumer,
-        kafka.protocol.metadata,
-        kafka.protocol.producer,
-        kafka.protocol.sasl,
-    )
-    for name in dir(module)
-    if name.endswith(("Request", "Response"))
-}
+    KAFKA_PYTHON: dict[str, Any] = {
+        name: message
+        for module in ("admin", "consumer", "metadata", "producer", "sasl", "consumer.metadata")
+        for name, message in vars(import_module("kafka.protocol." + module)).items()
+        if name.endswith(("Request", "Response", "Subscription", "Assignment"))
+    }
 
 
 def kafka_python_knows(message: tuple[type[Any], int]) -> bool:
@@ -96,21 +83,15 @@ def test_kafka_python_writes_and_reads_the_same_bytes(message: tuple[type[Any], 
 
 
 @pytest.mark.parametrize(
-    ("cls", "their_cls", "version"),
-    [
-        (ours, theirs, version)
-        for ours, theirs in (
-            (ConsumerProtocolSubscription, KafkaPythonSubscription),
-            (ConsumerProtocolAssignment, KafkaPythonAssignment),
-        )
-        for version in range(4)
-    ],
+    "message",
+    [(cls, version) for cls in (ConsumerProtocolSubscription, ConsumerProtocolAssignment) for version in range(4)],
+    ids=named,
 )
 @BUDGET
 @given(data=st.data())
-def test_consumer_protocol_is_as_kafka_python_writes_it(
-    cls: type[Any], their_cls: type[Any], version: int, data: st.DataObject
-) -> None:
+def test_consumer_protocol_is_as_kafka_python_writes_it(message: tuple[type[Any], int], data: st.DataObject) -> None:
+    cls, version = message
+    their_cls = KAFKA_PYTHON[cls.__name__]
     ours = data.draw(messages(cls, version))
     theirs = to_kafka_python(ours, version, their_cls)
 

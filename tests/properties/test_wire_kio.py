@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from kio.index import UnknownEntity, load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
-from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
 
 from oncelog.protocol.codec import decode, encode
 from oncelog.protocol.schema import Message, schema_of
+from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -35,7 +35,7 @@ def kio_class(cls: type, version: int) -> type[Any] | None:
     assert key is not None
     load = load_request_schema if cls.__name__.endswith("Request") else load_response_schema
     try:
-        return load(key, version)  # type: ignore[return-value]
+        return load(key, version)
     except UnknownEntity:
         return None
 
@@ -54,7 +54,7 @@ def to_kio(message: Message, version: int, kio_cls: type[Any]) -> Any:
 def kio_value(value: Any, version: int, field: "dataclasses.Field[Any]") -> Any:
     kind = field.metadata.get("kafka_type")
     if kind is None:
-        nested = next(part for part in kio_type_parts(field.type) if dataclasses.is_dataclass(part))
+        nested: Any = next(part for part in kio_type_parts(field.type) if dataclasses.is_dataclass(part))
         if value is None:
             # Ours says None where a tagged struct was not sent; theirs then holds the default struct.
             return nested() if "tag" in field.metadata else None

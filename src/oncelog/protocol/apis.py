@@ -57,7 +57,7 @@ class ApiKey(IntEnum):
 
 
 class Api:
-    """One row of the table. `versions` are both ends, included; `flexible_since` is the first version with tagged fields, if any."""
+    """One row of the table. `versions` are both ends, included; `flexible_since` is the first with tagged fields, if any."""
 
     __slots__ = ("key", "versions", "flexible_since", "_classes")
 

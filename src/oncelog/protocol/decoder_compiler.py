@@ -20,6 +20,7 @@ from oncelog.protocol.varint import finish_uvarint, skip_tagged_fields
 
 Decoder = Callable[[BytesLike, int], Any]
 
+
 def _bad_length(path: str, length: int) -> Malformed:
     return Malformed(f"{path}: a length of {length} cannot be here")
 
@@ -240,9 +241,8 @@ class _DecoderSource:
         smallest = smallest_size(element, self.version, self.flexible)
         needed = "n" if smallest == 1 else f"n * {smallest}"
         self.line(f"if not 0 <= {needed} <= end - p: raise bad_length({path!r}, n)")
-        if element.primitive is not None and element.primitive.code:
-            layout = 'f">{n}%s"' % element.primitive.code if len(element.primitive.code) == 1 else f"'>' + n * '{element.primitive.code}'"
-            self.line(f"{target} = list(unpack_from({layout}, raw, p))")
+        if element.primitive is not None and element.primitive.is_number:
+            self.line(f"{target} = list(unpack_from(f'>{{n}}{element.primitive.code}', raw, p))")
             self.line(f"p += {needed}")
         else:
             self.elements(element, target, path)

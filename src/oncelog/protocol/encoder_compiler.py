@@ -213,10 +213,8 @@ class _EncoderSource:
             self.length("n", "i")
         else:
             self.length(f"len({items})", "i")
-        if element.primitive is not None and element.primitive.code:
-            code = element.primitive.code
-            layout = 'f">{len(%s)}%s"' % (items, code) if len(code) == 1 else f"'>' + len({items}) * '{code}'"
-            self.line(f"if {items}: out += pack({layout}, *{items})")
+        if element.primitive is not None and element.primitive.is_number:
+            self.line(f"if {items}: out += pack(f'>{{len({items})}}{element.primitive.code}', *{items})")
             return
         item = self.variable("s")
         self.line(f"for {item} in {items}:")

@@ -35,6 +35,11 @@ class Primitive:
         self.code = code
         self.size = size
 
+    @property
+    def is_number(self) -> bool:
+        """Whether `struct` takes many of it with a count before its letter."""
+        return len(self.code) == 1
+
 
 _BOOL = Primitive("bool", "?", 1)
 _STRING = Primitive("string")
@@ -159,15 +164,13 @@ class Schema:
 
     __slots__ = ("name", "key", "versions", "flexible_since", "defaults", "_annotations", "_fields")
 
-    def __init__(
-        self, name: str, key: int | None, versions: tuple[int, int], flexible_since: int | None, annotations: dict[str, Any], defaults: dict[str, Any]
-    ) -> None:
-        self.name = name
+    def __init__(self, cls: type, key: int | None, versions: tuple[int, int], flexible_since: int | None) -> None:
+        self.name = cls.__name__
         self.key = key
         self.versions = versions
         self.flexible_since = _FOREVER if flexible_since is None else flexible_since
-        self.defaults = defaults
-        self._annotations = annotations
+        self._annotations: dict[str, Any] = cls.__annotations__
+        self.defaults = {name: cls.__dict__[name] for name in self._annotations}
         self._fields: list[Field] | None = None
 
     @property
@@ -238,15 +241,11 @@ def _compile_constructor(cls: type[Message]) -> Callable[..., None]:
 
 
 def _declare(cls: type[T], key: int | None, versions: tuple[int, int], flexible_since: int | None) -> type[T]:
-    annotations: dict[str, Any] = cls.__dict__.get("__annotations__") or getattr(cls, "__annotations__", {})
-    defaults = {name: cls.__dict__[name] for name in annotations}
-    body = {
-        "__slots__": tuple(annotations),
-        "__doc__": cls.__doc__,
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__schema__": Schema(cls.__name__, key, versions, flexible_since, annotations, defaults),
-    }
+    schema = Schema(cls, key, versions, flexible_since)
+    # Slots cannot be added to a class that is there already: make it again, with them in place of the defaults.
+    left_out = {*schema.defaults, "__dict__", "__weakref__"}
+    body = {name: value for name, value in cls.__dict__.items() if name not in left_out}
+    body.update(__slots__=tuple(schema.defaults), __schema__=schema, __qualname__=cls.__qualname__)
     return cast(type[T], type(cls.__name__, (Message,), body))
 
 

@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all configs of a resource; IncrementalAlterConfigs is the one to use."""
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, struct
+from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 
 
 @struct

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import NO_ID, i16, i32, i8, request, response, since, struct, uuid
+from oncelog.protocol.schema import NO_ID, i8, i16, i32, request, response, since, struct, uuid
 
 
 @request(key=69, versions=(0, 1), flexible_since=0)

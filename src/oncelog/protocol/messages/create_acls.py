@@ -1,6 +1,6 @@
 """CreateAcls (30): add access rules."""
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, struct
+from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 
 
 @struct

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import NO_ID, i16, i32, i8, request, response, since, struct, tagged, uuid
+from oncelog.protocol.schema import NO_ID, i8, i16, i32, request, response, since, struct, tagged, uuid
 
 
 @struct

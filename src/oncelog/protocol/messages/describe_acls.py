@@ -1,6 +1,6 @@
 """DescribeAcls (29): list access rules."""
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, struct
+from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 
 
 @request(key=29, versions=(1, 3), flexible_since=2)

@@ -1,6 +1,6 @@
 """DescribeClientQuotas (48): read quotas."""
 
-from oncelog.protocol.schema import f64, i16, i32, i8, request, response, struct
+from oncelog.protocol.schema import f64, i8, i16, i32, request, response, struct
 
 
 @struct

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, since, struct
+from oncelog.protocol.schema import i8, i16, i32, request, response, since, struct
 
 
 @struct

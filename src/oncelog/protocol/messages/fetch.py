@@ -2,7 +2,21 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import NO_ID, i16, i32, i64, i8, record_bytes, request, response, since, struct, tagged, until, uuid
+from oncelog.protocol.schema import (
+    NO_ID,
+    i8,
+    i16,
+    i32,
+    i64,
+    record_bytes,
+    request,
+    response,
+    since,
+    struct,
+    tagged,
+    until,
+    uuid,
+)
 
 
 @struct

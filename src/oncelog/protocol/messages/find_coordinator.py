@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, since, struct, until
+from oncelog.protocol.schema import i8, i16, i32, request, response, since, struct, until
 
 
 @request(key=10, versions=(0, 6), flexible_since=3)

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (44): set, delete, append to or subtract from single configs."""
 
-from oncelog.protocol.schema import i16, i32, i8, request, response, struct
+from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 
 
 @struct

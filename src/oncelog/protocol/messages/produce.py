@@ -2,7 +2,20 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import NO_ID, i16, i32, i64, record_bytes, request, response, since, struct, tagged, until, uuid
+from oncelog.protocol.schema import (
+    NO_ID,
+    i16,
+    i32,
+    i64,
+    record_bytes,
+    request,
+    response,
+    since,
+    struct,
+    tagged,
+    until,
+    uuid,
+)
 
 
 @struct

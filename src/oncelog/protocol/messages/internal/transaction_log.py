@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from oncelog.protocol.schema import i16, i32, i64, i8, stored, struct, tagged
+from oncelog.protocol.schema import i8, i16, i32, i64, stored, struct, tagged
 
 
 @stored(versions=(0, 0))
