@@ -23,7 +23,7 @@ PROGRESS_EVERY_SECONDS = 0.5 if sys.stdout.isatty() else 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--records", type=int, default=200_000, help="how many to send (%(default)s)")
+    parser.add_argument("--records", type=int, default=500_000, help="how many to send (%(default)s)")
     parser.add_argument("--bytes", type=int, default=200, help="size of each value (%(default)s)")
     parser.add_argument("--partitions", type=int, default=3, help="partitions of the topic (%(default)s)")
 
