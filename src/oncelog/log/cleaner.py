@@ -8,7 +8,8 @@ What stays although superseded or old:
 - A tombstone (a key without value) for delete.retention.ms after the first round that kept it, so that readers hear of the
   deletion. The batch carries that time as its delete horizon (KIP-534).
 - A transaction's marker while the log has a batch of the transaction, then as long as a tombstone.
-- The batch with the last sequence of a producer the log still knows, and the last batch of the round, though empty.
+- The batch with the last sequence of a producer the log still knows, and the last batch of the round, though empty; the marker
+  with the epoch of a producer of which nothing else is left.
 What goes besides: data of aborted transactions, and records without a key.
 
 `clean` is a generator, driven in small turns between other work (see cleaner_reader). If the log was changed meanwhile so that a
@@ -197,8 +198,12 @@ class CleaningRound:
         synced = Blocking(cleaned.sync)
         yield synced
         synced.result()
-        log.replace_segments(group, cleaned, self._now_ms)
-        self._unfinished = None
+        try:
+            log.replace_segments(group, cleaned, self._now_ms)
+        finally:
+            if cleaned in log.segments:
+                # It counts from now on, even if not all that belongs to replacing was done.
+                self._unfinished = None
         cleaned.release_indexes()
         return cleaned.size
 
@@ -214,7 +219,9 @@ class CleaningRound:
             marker_of_nothing, aborted = self._transactions.meet_marker(header, kind)
             if aborted is not None:
                 cleaned.add_aborted(aborted)
-            discarded = marker_of_nothing and self._horizon_passed(header)
+            # The marker that alone tells a producer's epoch stays itself: replaying an empty one would tell nothing.
+            needed = _tells_of_producer(header, last_offsets)
+            discarded = marker_of_nothing and self._horizon_passed(header) and not needed
         else:
             discarded = self._transactions.meet_data(header)
         retained: list[ScannedRecord] = []
@@ -228,7 +235,7 @@ class CleaningRound:
                     retained.append(record)
         if retained:
             _write(cleaned, self._written_anew(reader, payload, retained, marker_of_nothing))
-        elif self._outlives_its_records(header, last_offsets):
+        elif header.next_offset == self._end_offset or _tells_of_producer(header, last_offsets):
             _write(cleaned, without_records(header))
 
     def _stays(self, header: BatchHeader, record: ScannedRecord) -> bool:
@@ -254,17 +261,6 @@ class CleaningRound:
             return reader.batch
         return with_records(header, payload, retained, horizon_ms)
 
-    def _outlives_its_records(self, header: BatchHeader, last_offsets: dict[int, tuple[int | None, int]]) -> bool:
-        if header.next_offset == self._end_offset:
-            return True
-        if header.producer_id not in last_offsets:
-            return False
-        last_data_offset, producer_epoch = last_offsets[header.producer_id]
-        if last_data_offset is not None:
-            return header.last_offset == last_data_offset
-        # Only a marker tells the epoch that fences older instances.
-        return header.is_control and header.producer_epoch == producer_epoch
-
     def _worked_enough(self, header: BatchHeader) -> bool:
         """Is it the others' turn, this batch included?"""
         self._since_turn += header.size + BYTES_PER_RECORD * header.record_count
@@ -277,3 +273,13 @@ class CleaningRound:
 def _write(cleaned: Segment, batch: bytes | memoryview) -> None:
     header = read_header(batch)
     cleaned.append(batch, header.size, header.last_offset, header.max_timestamp)
+
+
+def _tells_of_producer(header: BatchHeader, last_offsets: dict[int, tuple[int | None, int]]) -> bool:
+    """Is it the batch from which the log knows a producer's last sequence or, where it has none, its epoch?"""
+    if header.producer_id not in last_offsets:
+        return False
+    last_data_offset, producer_epoch = last_offsets[header.producer_id]
+    if last_data_offset is not None:
+        return header.last_offset == last_data_offset
+    return header.is_control and header.producer_epoch == producer_epoch

@@ -8,6 +8,7 @@ the keys of the dirty rest and then writes both parts anew.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from oncelog.log.file_names import LOG
 from oncelog.log.log_config import LONG_MAX, LogConfig
 from oncelog.log.offset_index import LARGEST_RELATIVE_OFFSET
 from oncelog.log.partition_log import PartitionLog
@@ -48,6 +49,8 @@ def plan_cleaning(log: PartitionLog, now_ms: int) -> CleaningPlan | None:
     overdue = False
     for number in range(len(segments) - 1):
         segment = segments[number]
+        if not segment.path(LOG).endswith(LOG):
+            return None  # replacing its originals failed half way: the next start finishes that
         segment_end = segments[number + 1].base_offset
         if segment_end > log.last_stable_offset:
             break

@@ -109,10 +109,8 @@ def tidy_directory(disk: Disk, directory: str) -> list[str]:
     swaps = {name for name in names if name.endswith(SWAP)}
     if not doomed and not swaps:
         return _without_orphans(disk, directory, names)
-    # Compaction calls all its files .swap before it touches an original: while one is still .cleaned, the originals count.
-    unfinished = min((offset_of(name) or 0 for name in names if name.endswith(CLEANED)), default=None)
-    if unfinished is not None:
-        doomed |= {name for name in swaps if (offset_of(name) or 0) >= unfinished}
+    # Compaction calls all its files .swap, the log last, before it touches an original: until then the originals count.
+    doomed |= {name for name in swaps if segment_file(offset_of(name) or 0, LOG, SWAP) not in swaps}
     for name in doomed:
         disk.remove(f"{directory}/{name}")
     names -= doomed

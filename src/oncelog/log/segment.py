@@ -322,10 +322,19 @@ class Segment:
         return [path for path in map(self.path, SEGMENT_FILES) if self._disk.exists(path)]
 
     def change_suffix(self, suffix: str) -> None:
-        """The log file goes last: as long as it has the old name, the others are only missing indexes."""
-        renames = [(path, path[: len(path) - len(self._suffix)] + suffix) for path in reversed(self.files())]
-        for path, to in renames:
-            self._disk.rename(path, to)
+        """All files or, with StorageFailed, none. The log file goes last: as long as it has the old name, the others are only
+        missing indexes."""
+        renamed: list[tuple[str, str]] = []
+        for path in reversed(self.files()):
+            to = path[: len(path) - len(self._suffix)] + suffix
+            try:
+                self._disk.rename(path, to)
+            except StorageFailed:
+                for before, after in renamed:
+                    with suppress(StorageFailed):
+                        self._disk.rename(after, before)
+                raise
+            renamed.append((path, to))
         self._suffix = suffix
 
     def sync(self) -> None:

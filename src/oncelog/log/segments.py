@@ -94,15 +94,15 @@ class Segments:
     def replace(self, old: Sequence[Segment], cleaned: Segment, remove_at_ms: int) -> None:
         """Put a compacted segment, written with suffix .cleaned, in the place of neighbours that are no longer written.
 
-        From the moment its files are called .swap a crash leads forward: the next start removes the originals and takes it.
+        From the moment its files are called .swap it counts, whatever fails then: the next start removes the originals.
         """
         first = self._list.index(old[0])
         cleaned.change_suffix(SWAP)
+        self._list[first : first + len(old)] = [cleaned]
+        self._bases[first : first + len(old)] = [cleaned.base_offset]
         for segment in old:
             self._doom(segment, remove_at_ms)
         cleaned.change_suffix("")
-        self._list[first : first + len(old)] = [cleaned]
-        self._bases[first : first + len(old)] = [cleaned.base_offset]
 
     def _doom(self, segment: Segment, remove_at_ms: int) -> None:
         segment.change_suffix(DELETED)

@@ -9,7 +9,6 @@ from oncelog.log.cleaner import clean, needs_cleaning
 from oncelog.log.log_config import CleanupPolicy
 from oncelog.records.batch import TimestampType
 from oncelog.records.compression import Compression
-from oncelog.records.record import read_records
 from tests.unit.log.compacted_log import CONFIG, RETENTION_MS, START_MS, CompactedLog
 
 
@@ -273,11 +272,7 @@ def test_a_producer_s_last_sequence_survives_its_records(log: CompactedLog) -> N
 
 
 def test_the_epoch_in_a_last_marker_survives(log: CompactedLog) -> None:
-    log.put(("a", "1"), producer_id=9, transactional=True)
     log.end(9, committed=False)
-    producer = next(iter(log.log.active_producers))
-    producer.take_epoch(1)  # as the next instance's marker does under transactions v2
-    producer.take_epoch(0)
     for _ in range(4):
         log.put(("b", "1"))
         log.roll()
@@ -285,8 +280,14 @@ def test_the_epoch_in_a_last_marker_survives(log: CompactedLog) -> None:
         log.now_ms += 2 * RETENTION_MS
 
     marker = next(header for header in log.headers() if header.is_control)
-    assert (marker.producer_id, marker.record_count) == (9, 0)
-    assert read_records(next(batch for header, batch in log.read() if header.is_control)) == []
+    assert (marker.producer_id, marker.record_count) == (9, 1)
+    log.crash()
+    assert [producer.producer_id for producer in log.log.active_producers] == [9]
+
+    log.put(("a", "1"), producer_id=9)
+    log.roll()
+    log.clean()
+    assert not any(header.is_control for header in log.headers())
 
 
 # When
