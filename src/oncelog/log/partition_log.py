@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncelog.log.checkpoints import write_leader_epochs
-from oncelog.log.file_names import CLEANED, LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX
+from oncelog.log.file_names import LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX
 from oncelog.log.flushing import FlushTask
 from oncelog.log.leader_epochs import LeaderEpochs
 from oncelog.log.log_config import LogConfig
@@ -506,14 +506,13 @@ class PartitionLog:
         return count
 
     def begin_cleaned_segment(self, base_offset: int) -> Segment:
-        """A segment for compaction to write; it counts for nothing until it replaces others."""
-        return Segment.create(
-            self._disk, self._directory, base_offset, self.config.index_interval_bytes, suffix=CLEANED
-        )
+        """A segment for compaction to write beside the log; it counts for nothing until it replaces others."""
+        return self.segments.begin_cleaned(base_offset)
 
     def drop_cleaned_segment(self, segment: Segment) -> None:
-        """Compaction gave up on it."""
-        segment.remove()
+        """Compaction gave up on it, unless it has taken its place already."""
+        if segment not in self.segments:
+            segment.remove()
 
     def replace_segments(self, old: Sequence[Segment], cleaned: Segment, now_ms: int) -> None:
         """Put what compaction wrote, its indexes included, in the place of neighbours that are no longer written."""

@@ -216,17 +216,22 @@ class Segment:
             raise CorruptIndex("the file is missing")
         index = OffsetIndex.decode(self.base_offset, self._disk.read_file(path), self.file.size)
         offset, position = index.last_entry
-        if position and self.header_at(position).last_offset != offset:
-            raise CorruptIndex(f"no batch at {position} ends with offset {offset}")
+        for at, header in self.headers(position):
+            if at == position and position and header.last_offset != offset:
+                raise CorruptIndex(f"no batch at {position} ends with offset {offset}")
+            if at - position > self._index_interval_bytes:
+                raise CorruptIndex(f"the batch at {at} should have an entry")
         return index
 
     def _read_time_index(self) -> TimeIndex:
         if not self.file.size:
             return TimeIndex(self.base_offset)
         path = self.path(TIME_INDEX)
-        if not self._disk.exists(path):
-            raise CorruptIndex("the file is missing")
-        return TimeIndex.decode(self.base_offset, self._disk.read_file(path))
+        index = TimeIndex.decode(self.base_offset, self._disk.read_file(path) if self._disk.exists(path) else b"")
+        if not len(index):
+            # Of a segment with timestamps even the shortest has one entry, and segments without any are rare.
+            raise CorruptIndex("there is no entry")
+        return index
 
     def _replace_indexes(self) -> None:
         self.rebuild_indexes()

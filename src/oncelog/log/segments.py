@@ -7,7 +7,7 @@ later (`file.delete.delay.ms`), when nobody can be reading them any more. What a
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from oncelog.log.file_names import DELETED, SWAP
+from oncelog.log.file_names import CLEANED, DELETED, SEGMENT_FILES, SWAP, segment_file
 from oncelog.log.segment import Segment
 from oncelog.log.storage import Disk
 
@@ -16,7 +16,17 @@ INDEXES_KEPT = 2
 
 
 class Segments:
-    __slots__ = ("active", "index_interval_bytes", "_disk", "_directory", "_list", "_bases", "_lately_used", "_doomed")
+    __slots__ = (
+        "active",
+        "index_interval_bytes",
+        "_disk",
+        "_directory",
+        "_list",
+        "_bases",
+        "_lately_used",
+        "_doomed",
+        "_replacing",
+    )
 
     def __init__(self, disk: Disk, directory: str, index_interval_bytes: int, segments: list[Segment]) -> None:
         self._disk = disk
@@ -27,6 +37,7 @@ class Segments:
         self.active = segments[-1]
         self._lately_used: list[Segment] = []
         self._doomed: list[tuple[int, list[str]]] = []
+        self._replacing: list[tuple[list[Segment], Segment, int]] = []
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._list)
@@ -71,6 +82,7 @@ class Segments:
 
     def remove_first(self, count: int, remove_at_ms: int) -> None:
         """Take the oldest out of the log; their files go at `remove_at_ms`."""
+        self._finish_replacements()
         for _ in range(count):
             self._doom(self._list[0], remove_at_ms)
             self._list.pop(0)
@@ -78,6 +90,7 @@ class Segments:
 
     def remove_from(self, number: int) -> None:
         """Drop segments from the end: the log is cut, and what was there is not to come back. The last one left is written next."""
+        self._finish_replacements()
         while len(self._list) > number:
             segment = self._list.pop()
             self._bases.pop()
@@ -91,18 +104,35 @@ class Segments:
         self.remove_from(0)
         self.add(base_offset)
 
-    def replace(self, old: Sequence[Segment], cleaned: Segment, remove_at_ms: int) -> None:
-        """Put a compacted segment, written with suffix .cleaned, in the place of neighbours that are no longer written.
+    def begin_cleaned(self, base_offset: int) -> Segment:
+        """A segment for compaction to write beside the log; it counts for nothing until it replaces others."""
+        self._finish_replacements()
+        for kind in SEGMENT_FILES:
+            self._disk.remove(f"{self._directory}/{segment_file(base_offset, kind, SWAP)}")
+        return Segment.create(self._disk, self._directory, base_offset, self.index_interval_bytes, suffix=CLEANED)
 
-        From the moment its files are called .swap it counts, whatever fails then: the next start removes the originals.
+    def replace(self, old: Sequence[Segment], cleaned: Segment, remove_at_ms: int) -> None:
+        """Put a compacted segment in the place of neighbours that are no longer written.
+
+        From the moment its files are called .swap it counts, whatever fails then: what is left to do is tried again with the next
+        change, and after a crash the next start does it.
         """
+        self._finish_replacements()
         first = self._list.index(old[0])
         cleaned.change_suffix(SWAP)
         self._list[first : first + len(old)] = [cleaned]
         self._bases[first : first + len(old)] = [cleaned.base_offset]
-        for segment in old:
-            self._doom(segment, remove_at_ms)
-        cleaned.change_suffix("")
+        self._replacing.append((list(old), cleaned, remove_at_ms))
+        self._finish_replacements()
+
+    def _finish_replacements(self) -> None:
+        while self._replacing:
+            old, cleaned, remove_at_ms = self._replacing[0]
+            while old:
+                self._doom(old[0], remove_at_ms)
+                old.pop(0)
+            cleaned.change_suffix("")
+            self._replacing.pop(0)
 
     def _doom(self, segment: Segment, remove_at_ms: int) -> None:
         segment.change_suffix(DELETED)
@@ -112,11 +142,13 @@ class Segments:
 
     def remove_doomed(self, now_ms: int) -> None:
         """Remove the files of segments that were taken out long enough ago."""
+        self._finish_replacements()
         while self._doomed and self._doomed[0][0] <= now_ms:
             for path in self._doomed.pop(0)[1]:
                 self._disk.remove(path)
 
     def close(self) -> None:
+        self._finish_replacements()
         for _, paths in self._doomed:
             for path in paths:
                 self._disk.remove(path)

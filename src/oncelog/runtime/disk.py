@@ -4,8 +4,8 @@
   longest gives its back (second chance: a sweep passes over files used since the last). `ulimit -n` never limits partitions.
 - A write that fails, or writes only a part, is cut back. If even that fails, the file remembers it and cuts before the next write,
   and reading never goes past what was written whole.
-- `sync` and `read_cold_at` run in worker threads. They work on a duplicate of the descriptor, taken under a lock, so that the
-  thread that runs the node may give up or close the file meanwhile.
+- `sync` and `read_cold_at` run in worker threads. They work on a descriptor of their own, taken under a lock, so that the thread
+  that runs the node may give up or close the file meanwhile; and they never take one away from it.
 """
 
 import errno
@@ -99,7 +99,7 @@ class RealFile:
             failed("read", self._path, error)
 
     def read_cold_at(self, position: int, length: int) -> bytes:
-        descriptor = self._disk.duplicate(self)
+        descriptor = self._disk.private_descriptor(self)
         try:
             return _read_all(descriptor, position, min(length, self.size - position))
         except OSError as error:
@@ -119,9 +119,12 @@ class RealFile:
         self._torn = False
 
     def sync(self) -> None:
-        if self._gone:
-            return
-        descriptor = self._disk.duplicate(self)
+        try:
+            descriptor = self._disk.private_descriptor(self)
+        except StorageFailed:
+            if self._gone:
+                return
+            raise
         try:
             os.fdatasync(descriptor)
         except OSError as error:
@@ -130,7 +133,6 @@ class RealFile:
             os.close(descriptor)
 
     def close(self) -> None:
-        self._gone = True
         self._disk.forget(self)
 
 
@@ -157,7 +159,7 @@ class RealDisk:
                 size = os.stat(self._full(path)).st_size
             except FileNotFoundError:
                 file = RealFile(self, path, 0)
-                self.give_descriptor(file)
+                self.give_descriptor(file, create=True)
             except OSError as error:
                 failed("open", path, error)
             else:
@@ -165,23 +167,22 @@ class RealDisk:
             self._files[path] = file
         return file
 
-    def give_descriptor(self, file: RealFile) -> int:
-        with self._lock:
-            return self._give_descriptor(file)
-
-    def _give_descriptor(self, file: RealFile) -> int:
-        if file._descriptor >= 0:
-            return file._descriptor
+    def give_descriptor(self, file: RealFile, *, create: bool = False) -> int:
+        """For the thread that runs the node, and only for it: nobody else takes descriptors away while it uses one."""
         if file._gone:
             raise StorageFailed(f"open {file._path}: it was closed or removed")
-        while len(self._with_descriptor) >= self._max_descriptors:
-            self._take_descriptor_back()
+        with self._lock:
+            while len(self._with_descriptor) >= self._max_descriptors:
+                self._take_descriptor_back()
+            file._descriptor = self._open_descriptor(file, os.O_CREAT if create else 0)
+            self._with_descriptor.append(file)
+        return file._descriptor
+
+    def _open_descriptor(self, file: RealFile, flags: int = 0) -> int:
         try:
-            file._descriptor = os.open(self._full(file._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            return os.open(self._full(file._path), os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
         except OSError as error:
             failed("open", file._path, error)
-        self._with_descriptor.append(file)
-        return file._descriptor
 
     def _take_descriptor_back(self) -> None:
         while True:
@@ -194,17 +195,22 @@ class RealDisk:
             file._descriptor = CLOSED
             return
 
-    def duplicate(self, file: RealFile) -> int:
+    def private_descriptor(self, file: RealFile) -> int:
+        """For any thread: a descriptor that the caller closes."""
         with self._lock:
-            descriptor = self._give_descriptor(file)
+            if file._gone:
+                raise StorageFailed(f"open {file._path}: it was closed or removed")
+            if file._descriptor < 0:
+                return self._open_descriptor(file)
             try:
-                return os.dup(descriptor)
+                return os.dup(file._descriptor)
             except OSError as error:
                 failed("open", file._path, error)
 
     def forget(self, file: RealFile) -> None:
         """The file is closed: nothing reaches it through this object any more."""
         with self._lock:
+            file._gone = True
             self._release(file)
         if self._files.get(file._path) is file:
             del self._files[file._path]
