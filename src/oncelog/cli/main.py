@@ -19,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="oncelog",
         description="The exactly-once log: a broker that speaks the Kafka protocol.",
         epilog="`oncelog help COMMAND` says more about one command.",
+        formatter_class=_layout,
     )
     parser.add_argument("--version", action="version", version=f"oncelog {oncelog.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = [*given[1:2], "--help"]
     # Only the command that is called describes its arguments: starting `serve` must not pay for the others.
     for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose[:1].upper() + purpose[1:] + ".")
+        description = purpose[:1].upper() + purpose[1:] + "."
+        command = commands.add_parser(name, help=purpose, description=description, formatter_class=_layout)
         if given[:1] == [name]:
             _module(name).add_arguments(command)
     if not given:
@@ -35,6 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     parsed = parser.parse_args(given)
     return int(_module(parsed.command).run(parsed))
+
+
+def _layout(prog: str) -> argparse.HelpFormatter:
+    # Left to find out the width itself, argparse loads half a dozen modules for each argument it is told of.
+    return argparse.HelpFormatter(prog, width=100)
 
 
 def _module(command: str) -> ModuleType:
