@@ -16,12 +16,15 @@ class AddPartitionsToTxnTransaction:
     transactional_id: str = ""
     producer_id: i64 = 0
     producer_epoch: i16 = 0
+    # Do not add: only say whether the partitions are in the transaction.
     verify_only: bool = False
     topics: list[AddPartitionsToTxnTopic] = []
 
 
 @request(key=24, versions=(0, 5), flexible_since=3)
 class AddPartitionsToTxnRequest:
+    """Clients speak v0 to v3; from v4 on brokers ask about several transactions at once (KIP-890)."""
+
     transactions: Annotated[list[AddPartitionsToTxnTransaction], since(4)] = []
     v3_and_below_transactional_id: Annotated[str, until(3)] = ""
     v3_and_below_producer_id: Annotated[i64, until(3)] = 0

@@ -6,6 +6,7 @@ from oncelog.protocol.schema import f64, i16, i32, request, response, struct
 @struct
 class EntityData:
     entity_type: str = ""
+    # Null: the default of this type.
     entity_name: str | None = ""
 
 

@@ -35,6 +35,7 @@ class Member:
     subscribed_topic_regex: str | None = None
     assignment: Assignment = Assignment()
     target_assignment: Assignment = Assignment()
+    # KIP-1099: 0 classic, 1 consumer.
     member_type: Annotated[i8, since(1)] = -1
 
 

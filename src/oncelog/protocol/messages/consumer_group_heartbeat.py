@@ -13,8 +13,11 @@ class TopicPartitions:
 
 @request(key=68, versions=(0, 1), flexible_since=0)
 class ConsumerGroupHeartbeatRequest:
+    """KIP-848. A null field is unchanged since the last heartbeat. From v1 the client makes its own member id (KIP-1082)."""
+
     group_id: str = ""
     member_id: str = ""
+    # 0 joins, -1 leaves, -2 leaves for a while as a static member.
     member_epoch: i32 = 0
     instance_id: str | None = None
     rack_id: str | None = None
@@ -38,4 +41,5 @@ class ConsumerGroupHeartbeatResponse:
     member_id: str | None = None
     member_epoch: i32 = 0
     heartbeat_interval_ms: i32 = 0
+    # Null: unchanged.
     assignment: Assignment | None = None

@@ -15,8 +15,11 @@ class TopicPartition:
 class ConsumerProtocolSubscription:
     topics: list[str] = []
     user_data: bytes | None = None
+    # KIP-429: for cooperative rebalancing.
     owned_partitions: Annotated[list[TopicPartition], since(1)] = []
+    # KIP-792: an old claim of ownership loses.
     generation_id: Annotated[i32, since(2)] = -1
+    # KIP-881: lets an assignor prefer replicas near by.
     rack_id: Annotated[str | None, since(3)] = None
 
 

@@ -11,7 +11,9 @@ class CreatePartitionsAssignment:
 @struct
 class CreatePartitionsTopic:
     name: str = ""
+    # The new total.
     count: i32 = 0
+    # For the new partitions only.
     assignments: list[CreatePartitionsAssignment] | None = []
 
 

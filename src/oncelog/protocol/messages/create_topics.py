@@ -20,6 +20,7 @@ class CreatableTopicConfig:
 @struct
 class CreatableTopic:
     name: str = ""
+    # -1, here and below: the broker's default (KIP-464), or as the assignments say.
     num_partitions: i32 = 0
     replication_factor: i16 = 0
     assignments: list[CreatableReplicaAssignment] = []
@@ -48,6 +49,7 @@ class CreatableTopicResult:
     topic_id: Annotated[uuid, since(7)] = NO_ID
     error_code: i16 = 0
     error_message: str | None = ""
+    # KIP-525: why the configs are null.
     topic_config_error_code: Annotated[i16, tagged(0, since=5)] = 0
     num_partitions: Annotated[i32, since(5)] = -1
     replication_factor: Annotated[i16, since(5)] = -1

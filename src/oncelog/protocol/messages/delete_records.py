@@ -6,6 +6,7 @@ from oncelog.protocol.schema import i16, i32, i64, request, response, struct
 @struct
 class DeleteRecordsPartition:
     partition_index: i32 = 0
+    # The first offset to keep; -1: delete up to the high watermark.
     offset: i64 = 0
 
 

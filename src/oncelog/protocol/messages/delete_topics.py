@@ -13,6 +13,7 @@ class DeleteTopicState:
 
 @request(key=20, versions=(1, 6), flexible_since=4)
 class DeleteTopicsRequest:
+    # KIP-516: each by name or by id.
     topics: Annotated[list[DeleteTopicState], since(6)] = []
     topic_names: Annotated[list[str], until(5)] = []
     timeout_ms: i32 = 0

@@ -7,6 +7,7 @@ from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 class DescribeAclsRequest:
     resource_type_filter: i8 = 0
     resource_name_filter: str | None = ""
+    # KIP-290: 1 any, 2 every rule that matches the name, 3 literal, 4 prefixed.
     pattern_type_filter: i8 = 3
     principal_filter: str | None = ""
     host_filter: str | None = ""

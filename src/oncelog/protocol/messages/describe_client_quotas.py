@@ -6,6 +6,7 @@ from oncelog.protocol.schema import f64, i8, i16, i32, request, response, struct
 @struct
 class ComponentData:
     entity_type: str = ""
+    # 0 this name, 1 the default, 2 anything.
     match_type: i8 = 0
     match: str | None = ""
 
@@ -19,6 +20,7 @@ class DescribeClientQuotasRequest:
 @struct
 class EntityData:
     entity_type: str = ""
+    # Null: the default of this type.
     entity_name: str | None = ""
 
 

@@ -8,7 +8,9 @@ from oncelog.protocol.schema import i8, i16, i32, request, response, since, stru
 @request(key=60, versions=(0, 2), flexible_since=0)
 class DescribeClusterRequest:
     include_cluster_authorized_operations: bool = False
+    # KIP-919: 1 brokers, 2 controllers.
     endpoint_type: Annotated[i8, since(1)] = 1
+    # KIP-1073: also those that are registered and take no traffic.
     include_fenced_brokers: Annotated[bool, since(2)] = False
 
 

@@ -15,7 +15,9 @@ class DescribeConfigsResource:
 @request(key=32, versions=(1, 4), flexible_since=4)
 class DescribeConfigsRequest:
     resources: list[DescribeConfigsResource] = []
+    # KIP-226: also where a value would come from if it were not set here.
     include_synonyms: bool = False
+    # KIP-569: a text for people.
     include_documentation: Annotated[bool, since(3)] = False
 
 
@@ -29,8 +31,10 @@ class DescribeConfigsSynonym:
 @struct
 class DescribeConfigsResourceResult:
     name: str = ""
+    # Null if it is sensitive.
     value: str | None = ""
     read_only: bool = False
+    # KIP-226: where this value comes from.
     config_source: i8 = -1
     is_sensitive: bool = False
     synonyms: list[DescribeConfigsSynonym] = []

@@ -13,6 +13,7 @@ class DescribableLogDirTopic:
 
 @request(key=35, versions=(1, 5), flexible_since=2)
 class DescribeLogDirsRequest:
+    # Null: all of them.
     topics: list[DescribableLogDirTopic] | None = []
 
 
@@ -21,6 +22,7 @@ class DescribeLogDirsPartition:
     partition_index: i32 = 0
     partition_size: i64 = 0
     offset_lag: i64 = 0
+    # A copy on its way to another directory.
     is_future_key: bool = False
 
 
@@ -35,8 +37,10 @@ class DescribeLogDirsResult:
     error_code: i16 = 0
     log_dir: str = ""
     topics: list[DescribeLogDirsTopic] = []
+    # KIP-827: of the disk.
     total_bytes: Annotated[i64, since(4)] = -1
     usable_bytes: Annotated[i64, since(4)] = -1
+    # KIP-1066: takes no new partitions.
     is_cordoned: Annotated[bool, since(5)] = False
 
 

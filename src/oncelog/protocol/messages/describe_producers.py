@@ -21,6 +21,7 @@ class ProducerState:
     last_sequence: i32 = -1
     last_timestamp: i64 = -1
     coordinator_epoch: i32 = 0
+    # -1: no open transaction.
     current_txn_start_offset: i64 = -1
 
 

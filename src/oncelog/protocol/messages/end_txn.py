@@ -17,5 +17,6 @@ class EndTxnRequest:
 class EndTxnResponse:
     throttle_time_ms: i32 = 0
     error_code: i16 = 0
+    # KIP-890: from v5 every end bumps the epoch, and the client goes on with these.
     producer_id: Annotated[i64, since(5)] = -1
     producer_epoch: Annotated[i16, since(5)] = -1

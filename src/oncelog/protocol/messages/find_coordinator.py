@@ -8,7 +8,9 @@ from oncelog.protocol.schema import i8, i16, i32, request, response, since, stru
 @request(key=10, versions=(0, 6), flexible_since=3)
 class FindCoordinatorRequest:
     key: Annotated[str, until(3)] = ""
+    # 0: a group; 1: a transactional id; 2 (v6): a share group.
     key_type: Annotated[i8, since(1)] = 0
+    # KIP-699: several at once.
     coordinator_keys: Annotated[list[str], since(4)] = []
 
 

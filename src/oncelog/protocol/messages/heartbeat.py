@@ -10,6 +10,7 @@ class HeartbeatRequest:
     group_id: str = ""
     generation_id: i32 = 0
     member_id: str = ""
+    # KIP-345: static membership.
     group_instance_id: Annotated[str | None, since(3)] = None
 
 

@@ -6,6 +6,7 @@ from oncelog.protocol.schema import i8, i16, i32, request, response, struct
 @struct
 class AlterableConfig:
     name: str = ""
+    # 0 set, 1 delete, 2 append, 3 subtract (the last two for lists).
     config_operation: i8 = 0
     value: str | None = ""
 

@@ -9,8 +9,10 @@ from oncelog.protocol.schema import i16, i32, i64, request, response, since
 class InitProducerIdRequest:
     transactional_id: str | None = ""
     transaction_timeout_ms: i32 = 0
+    # KIP-360: a producer that goes on after an error gives what it has, and gets the next epoch.
     producer_id: Annotated[i64, since(3)] = -1
     producer_epoch: Annotated[i16, since(3)] = -1
+    # KIP-939: transactions that outlive their timeout, ended by somebody who also commits elsewhere.
     enable_2pc: Annotated[bool, since(6)] = False
     keep_prepared_txn: Annotated[bool, since(6)] = False
 
@@ -21,5 +23,6 @@ class InitProducerIdResponse:
     error_code: i16 = 0
     producer_id: i64 = -1
     producer_epoch: i16 = 0
+    # KIP-939: the transaction that was kept, if one was.
     ongoing_txn_producer_id: Annotated[i64, since(6)] = -1
     ongoing_txn_producer_epoch: Annotated[i16, since(6)] = -1

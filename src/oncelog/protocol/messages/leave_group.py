@@ -9,6 +9,7 @@ from oncelog.protocol.schema import i16, i32, request, response, since, struct, 
 class MemberIdentity:
     member_id: str = ""
     group_instance_id: str | None = None
+    # KIP-800: for the broker's log.
     reason: Annotated[str | None, since(5)] = None
 
 
@@ -16,6 +17,7 @@ class MemberIdentity:
 class LeaveGroupRequest:
     group_id: str = ""
     member_id: Annotated[str, until(2)] = ""
+    # KIP-345: an administrator may remove several static members at once.
     members: Annotated[list[MemberIdentity], since(3)] = []
 
 

@@ -7,7 +7,9 @@ from oncelog.protocol.schema import i16, i32, request, response, since, struct
 
 @request(key=16, versions=(0, 5), flexible_since=3)
 class ListGroupsRequest:
+    # KIP-518; empty: any state.
     states_filter: Annotated[list[str], since(4)] = []
+    # KIP-848: classic, consumer, and so on; empty: any.
     types_filter: Annotated[list[str], since(5)] = []
 
 

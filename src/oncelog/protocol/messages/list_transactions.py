@@ -9,7 +9,9 @@ from oncelog.protocol.schema import i16, i32, i64, request, response, since, str
 class ListTransactionsRequest:
     state_filters: list[str] = []
     producer_id_filters: list[i64] = []
+    # KIP-994: open for at least this many milliseconds.
     duration_filter: Annotated[i64, since(1)] = -1
+    # KIP-1152: a regular expression.
     transactional_id_pattern: Annotated[str | None, since(2)] = None
 
 

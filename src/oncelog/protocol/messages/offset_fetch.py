@@ -14,6 +14,7 @@ class OffsetFetchRequestTopic:
 @struct
 class OffsetFetchRequestTopics:
     name: Annotated[str, until(9)] = ""
+    # KIP-848: topics go by id from here on.
     topic_id: Annotated[uuid, since(10)] = NO_ID
     partition_indexes: list[i32] = []
 
@@ -21,6 +22,7 @@ class OffsetFetchRequestTopics:
 @struct
 class OffsetFetchRequestGroup:
     group_id: str = ""
+    # KIP-848: checked if the group uses the new protocol.
     member_id: Annotated[str | None, since(9)] = None
     member_epoch: Annotated[i32, since(9)] = -1
     topics: list[OffsetFetchRequestTopics] | None = []
@@ -29,14 +31,18 @@ class OffsetFetchRequestGroup:
 @request(key=9, versions=(1, 10), flexible_since=6)
 class OffsetFetchRequest:
     group_id: Annotated[str, until(7)] = ""
+    # Null: every topic the group has an offset for.
     topics: Annotated[list[OffsetFetchRequestTopic] | None, until(7), nullable(since=2)] = []
+    # KIP-709: several groups at once.
     groups: Annotated[list[OffsetFetchRequestGroup], since(8)] = []
+    # KIP-447: answer UNSTABLE_OFFSET_COMMIT rather than an offset that an open transaction is about to replace.
     require_stable: Annotated[bool, since(7)] = False
 
 
 @struct
 class OffsetFetchResponsePartition:
     partition_index: i32 = 0
+    # -1: nothing committed.
     committed_offset: i64 = 0
     committed_leader_epoch: Annotated[i32, since(5)] = -1
     metadata: str | None = ""
@@ -52,6 +58,7 @@ class OffsetFetchResponseTopic:
 @struct
 class OffsetFetchResponsePartitions:
     partition_index: i32 = 0
+    # -1: nothing committed.
     committed_offset: i64 = 0
     committed_leader_epoch: i32 = -1
     metadata: str | None = ""

@@ -15,4 +15,5 @@ class SaslAuthenticateResponse:
     error_code: i16 = 0
     error_message: str | None = ""
     auth_bytes: bytes = b""
+    # KIP-368: authenticate again within this time; 0: never.
     session_lifetime_ms: Annotated[i64, since(1)] = 0

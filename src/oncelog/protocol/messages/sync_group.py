@@ -16,9 +16,12 @@ class SyncGroupRequest:
     group_id: str = ""
     generation_id: i32 = 0
     member_id: str = ""
+    # KIP-345: static membership.
     group_instance_id: Annotated[str | None, since(3)] = None
+    # KIP-559: the broker checks that the member speaks of the protocol that was chosen.
     protocol_type: Annotated[str | None, since(5)] = None
     protocol_name: Annotated[str | None, since(5)] = None
+    # From the leader; everybody else sends none.
     assignments: list[SyncGroupRequestAssignment] = []
 
 

@@ -9,6 +9,7 @@ from oncelog.protocol.schema import i16, i32, i64, request, response, since, str
 class TxnOffsetCommitRequestPartition:
     partition_index: i32 = 0
     committed_offset: i64 = 0
+    # KIP-320: the epoch of the last record read, for whoever resumes here.
     committed_leader_epoch: Annotated[i32, since(2)] = -1
     committed_metadata: str | None = ""
 
@@ -21,10 +22,13 @@ class TxnOffsetCommitRequestTopic:
 
 @request(key=28, versions=(0, 5), flexible_since=3)
 class TxnOffsetCommitRequest:
+    """From v5 it takes the offsets partition into the transaction by itself (KIP-890)."""
+
     transactional_id: str = ""
     group_id: str = ""
     producer_id: i64 = 0
     producer_epoch: i16 = 0
+    # KIP-447: fences a member that lost its partitions, without a producer per partition.
     generation_id: Annotated[i32, since(3)] = -1
     member_id: Annotated[str, since(3)] = ""
     group_instance_id: Annotated[str | None, since(3)] = None

@@ -15,9 +15,12 @@ class WritableTxnMarkerTopic:
 class WritableTxnMarker:
     producer_id: i64 = 0
     producer_epoch: i16 = 0
+    # True: committed.
     transaction_result: bool = False
     topics: list[WritableTxnMarkerTopic] = []
+    # A marker from a coordinator that has been replaced is refused.
     coordinator_epoch: i32 = 0
+    # KIP-1228: at 2 a marker's epoch lies above that of the records it ends.
     transaction_version: Annotated[i8, since(2)] = 0
 
 

@@ -7,6 +7,8 @@ from oncelog.protocol.schema import i32, i64, since, stored, struct
 
 @stored(versions=(2, 2))
 class GroupMetadataKey:
+    """Kept apart from offsets in the same topic by its version."""
+
     group: str = ""
 
 
