@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdentity
 from oncelog.model.refused import Refused
+from oncelog.model.topic_partition import TopicPartition
 from oncelog.transactions.decision import NEED_PRODUCER_ID, WAIT, Conclusion, Decision
 from oncelog.transactions.states import State
 from oncelog.transactions.transaction import EPOCH_BUMP_SINCE, MAX_EPOCH, NO_PARTITIONS, Transaction
@@ -45,8 +46,7 @@ def _decide_v1(known: Transaction, command: End, now_ms: int) -> Conclusion:
         return _fenced(known, command)
     match known.state:
         case State.ONGOING:
-            prepared = _prepare(known, command, now_ms, known.producer_epoch, known.last_producer_epoch)
-            return Decision(known.identity, prepared)
+            return Decision(known.identity, known.to(_prepared_state(command), now_ms))
         case State.COMPLETE_COMMIT | State.COMPLETE_ABORT if known.commits is command.committed:
             return Decision(known.identity)  # a repeat: the answer got lost, not the transaction
         case State.PREPARE_COMMIT | State.PREPARE_ABORT if known.commits is command.committed:
@@ -95,16 +95,18 @@ def _abort_nothing(known: Transaction, command: End, now_ms: int) -> Conclusion:
 
 
 def _prepare_v2(
-    known: Transaction, command: End, now_ms: int, partitions: frozenset, start_ms: int  # type: ignore[type-arg]
+    known: Transaction, command: End, now_ms: int, partitions: frozenset[TopicPartition], start_ms: int
 ) -> Conclusion:
     next_producer_id = NO_PRODUCER_ID
     if known.is_epoch_exhausted:
         if command.new_producer_id is None:
             return NEED_PRODUCER_ID
         next_producer_id = command.new_producer_id
-    prepared = _prepare(known, command, now_ms, known.producer_epoch + 1, known.producer_epoch).to(
-        State.PREPARE_COMMIT if command.committed else State.PREPARE_ABORT,
+    prepared = known.to(
+        _prepared_state(command),
         now_ms,
+        producer_epoch=known.producer_epoch + 1,
+        last_producer_epoch=known.producer_epoch,
         partitions=partitions,
         start_ms=start_ms,
         next_producer_id=next_producer_id,
@@ -113,13 +115,8 @@ def _prepare_v2(
     return Decision(identity_after(prepared), prepared)
 
 
-def _prepare(known: Transaction, command: End, now_ms: int, epoch: int, last_epoch: int) -> Transaction:
-    return known.to(
-        State.PREPARE_COMMIT if command.committed else State.PREPARE_ABORT,
-        now_ms,
-        producer_epoch=epoch,
-        last_producer_epoch=last_epoch,
-    )
+def _prepared_state(command: End) -> State:
+    return State.PREPARE_COMMIT if command.committed else State.PREPARE_ABORT
 
 
 def identity_after(prepared: Transaction) -> ProducerIdentity:

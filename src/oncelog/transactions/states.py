@@ -1,6 +1,6 @@
 """The states of a transactional id, with the numbers Kafka writes into `__transaction_state`, and the ways between them.
 
-The table is the law: `apply` refuses any step that is not in it, and the diagram in docs/transactions.md is drawn from it.
+The table is the law: a step that is not in it is a bug, and the diagram in docs/transactions.md is drawn from it.
 """
 
 from enum import IntEnum
@@ -29,36 +29,41 @@ def state_named(public_name: str) -> State | None:
 _BY_PUBLIC_NAME = {state.public_name: state for state in State}
 
 #: From each state, where a transactional id may go next, and what takes it there.
-TRANSITIONS: dict[State, dict[State, str]] = {
-    State.EMPTY: {
-        State.EMPTY: "a new instance initialises",
-        State.ONGOING: "the first partition is added",
-        State.PREPARE_ABORT: "abort of nothing (v2 bumps the epoch all the same)",
-        State.DEAD: "idle for too long",
-    },
-    State.ONGOING: {
-        State.ONGOING: "another partition is added",
-        State.PREPARE_COMMIT: "commit",
-        State.PREPARE_ABORT: "abort, timeout, or a new instance",
-    },
-    State.PREPARE_COMMIT: {State.COMPLETE_COMMIT: "all markers are written"},
-    State.PREPARE_ABORT: {State.COMPLETE_ABORT: "all markers are written"},
-    State.COMPLETE_COMMIT: {
-        State.EMPTY: "a new instance initialises",
-        State.ONGOING: "the first partition is added",
-        State.PREPARE_ABORT: "abort of nothing (v2 bumps the epoch all the same)",
-        State.DEAD: "idle for too long",
-    },
-    State.COMPLETE_ABORT: {
-        State.EMPTY: "a new instance initialises",
-        State.ONGOING: "the first partition is added",
-        State.PREPARE_ABORT: "abort of nothing (v2 bumps the epoch all the same)",
-        State.DEAD: "idle for too long",
-    },
-    State.DEAD: {},
-    # Kafka's in-memory step between "a new instance came" and the abort's Prepare record. Here one decision does both.
-    State.PREPARE_EPOCH_FENCE: {},
+TRANSITIONS: dict[tuple[State, State], str] = {
+    (State.EMPTY, State.EMPTY): "a new instance initialises",
+    (State.EMPTY, State.ONGOING): "the first partition is added",
+    (State.ONGOING, State.ONGOING): "another partition is added",
+    (State.ONGOING, State.PREPARE_COMMIT): "commit",
+    (State.ONGOING, State.PREPARE_ABORT): "abort, timeout, or a new instance",
+    (State.PREPARE_COMMIT, State.COMPLETE_COMMIT): "all markers are written",
+    (State.PREPARE_ABORT, State.COMPLETE_ABORT): "all markers are written",
+    (State.COMPLETE_COMMIT, State.ONGOING): "the first partition is added",
+    (State.COMPLETE_ABORT, State.ONGOING): "the first partition is added",
+    (State.COMPLETE_COMMIT, State.EMPTY): "a new instance initialises",
+    (State.COMPLETE_ABORT, State.EMPTY): "a new instance initialises",
+    (State.EMPTY, State.PREPARE_ABORT): "abort of nothing (v2)",
+    (State.COMPLETE_COMMIT, State.PREPARE_ABORT): "abort of nothing (v2)",
+    (State.COMPLETE_ABORT, State.PREPARE_ABORT): "abort of nothing (v2)",
+    (State.EMPTY, State.DEAD): "idle for too long",
+    (State.COMPLETE_COMMIT, State.DEAD): "idle for too long",
+    (State.COMPLETE_ABORT, State.DEAD): "idle for too long",
+    # PrepareEpochFence is Kafka's step in memory between "a new instance came" and the abort's Prepare record. Here one
+    # decision does both, and nobody is ever in that state.
 }
+
+
+def may_become(before: State, after: State) -> bool:
+    return (before, after) in TRANSITIONS
+
+
+def state_diagram() -> str:
+    """The table as a Mermaid diagram, for the documentation."""
+    lines = ["stateDiagram-v2", f"    [*] --> {State.EMPTY.public_name}"]
+    for (before, after), why in TRANSITIONS.items():
+        lines.append(f"    {before.public_name} --> {after.public_name}: {why}")
+    lines.append(f"    {State.DEAD.public_name} --> [*]")
+    return "\n".join(lines) + "\n"
+
 
 #: The markers of these are still to be written: a coordinator that finds one at start goes on with it.
 PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdentity
 from oncelog.model.topic_partition import TopicPartition
-from oncelog.transactions.states import PREPARED, State
+from oncelog.transactions.states import PREPARED, State, may_become
 
 MAX_EPOCH = 2**15 - 1
 NO_PARTITIONS: frozenset[TopicPartition] = frozenset()
@@ -56,8 +56,7 @@ class Transaction:
     def is_over_its_timeout(self, now_ms: int) -> bool:
         return self.state is State.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
-    def is_idle_since(self, before_ms: int) -> bool:
-        return not self.is_prepared and self.state is not State.ONGOING and self.last_update_ms <= before_ms
-
     def to(self, state: State, now_ms: int, **changes: object) -> "Transaction":
+        if not may_become(self.state, state):
+            raise AssertionError(f"no way from {self.state.public_name} to {state.public_name}")
         return replace(self, state=state, last_update_ms=now_ms, **changes)  # type: ignore[arg-type]
