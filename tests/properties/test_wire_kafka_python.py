@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from oncelog.protocol.codec import decode, encode
 from oncelog.protocol.messages.api_versions import ApiVersionsResponse
 from oncelog.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from oncelog.protocol.schema import Message, schema_of
-from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
+from oncelog.protocol.schema import Message
+from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, fields_of_kafka, messages, named
 
 with warnings.catch_warnings():
     # It loads its schemas with a function that newer Pythons deprecate.
@@ -39,9 +39,7 @@ def kafka_python_knows(message: tuple[type[Any], int]) -> bool:
 def to_kafka_python(message: Message, version: int, their_cls: type[Any]) -> Any:
     values: dict[str, Any] = {}
     their_fields = {name.replace("_", ""): field for name, field in their_cls._struct.fields.items()}
-    for field in schema_of(type(message)).fields:
-        if not field.since <= version <= field.until:
-            continue
+    for field in fields_of_kafka(type(message), version):
         value = getattr(message, field.name)
         if field.tag is not None and value == field.default:
             continue

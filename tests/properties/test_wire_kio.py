@@ -19,7 +19,7 @@ from kio.serial import entity_reader, entity_writer
 
 from oncelog.protocol.codec import decode, encode
 from oncelog.protocol.schema import Message, schema_of
-from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, messages, named
+from tests.unit.protocol.message_strategies import ALL_MESSAGES, BUDGET, fields_of_kafka, messages, named
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -41,7 +41,7 @@ def kio_class(cls: type, version: int) -> type[Any] | None:
 
 
 def to_kio(message: Message, version: int, kio_cls: type[Any]) -> Any:
-    ours = [field.name for field in schema_of(type(message)).fields if field.since <= version <= field.until]
+    ours = [field.name for field in fields_of_kafka(type(message), version)]
     theirs = dataclasses.fields(kio_cls)
     assert len(ours) == len(theirs)
     values = {}

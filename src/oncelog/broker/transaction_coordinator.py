@@ -36,6 +36,7 @@ from oncelog.transactions.transaction_records import encode_key, encode_value
 from oncelog.waiting.later import Later, completed
 
 if TYPE_CHECKING:
+    from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
     from oncelog.waiting.purgatory import Ticket
 
@@ -52,10 +53,11 @@ Answer = ProducerIdentity | Refused
 class _Asked:
     """One command in a lane, with the client's answer."""
 
-    __slots__ = ("command", "answer", "ticket", "_lane")
+    __slots__ = ("command", "caller", "answer", "ticket", "_lane")
 
-    def __init__(self, command: Command, lane: "_Lane") -> None:
+    def __init__(self, command: Command, caller: "Caller", lane: "_Lane") -> None:
         self.command = command
+        self.caller = caller
         self.answer: Later[Answer] = Later()
         self.ticket: Ticket | None = None
         self._lane = lane
@@ -88,6 +90,8 @@ class TransactionCoordinator:
         #: Those with an open transaction: all that the timeout must look at.
         self._open: dict[str, None] = {}
         self._lanes: dict[str, _Lane] = {}
+        #: Who last changed each; for people, so not stored.
+        self._callers: dict[str, Caller] = {}
         self._markers = MarkerSender(self._leader_of)
         self._partitions = node.config.transaction_state_log_num_partitions
 
@@ -121,12 +125,16 @@ class TransactionCoordinator:
     def partitions_without_marker(self, transactional_id: str) -> frozenset[TopicPartition]:
         return self._markers.partitions_left(transactional_id)
 
-    def run(self, command: Command) -> "Later[Answer]":
+    def last_caller(self, transactional_id: str) -> "Caller | None":
+        """Whose request changed the transaction last; None if that was before this broker started."""
+        return self._callers.get(transactional_id)
+
+    def run(self, command: Command, caller: "Caller") -> "Later[Answer]":
         """Carry out a command in its turn; the answer may go to the client as it is."""
         lane = self._lanes.get(command.transactional_id)
         if lane is None:
             lane = self._lanes[command.transactional_id] = _Lane()
-        asked = _Asked(command, lane)
+        asked = _Asked(command, caller, lane)
         if lane.busy or lane.waiting:
             self._wait(lane, asked)
         else:
@@ -232,6 +240,8 @@ class TransactionCoordinator:
     def _stored(self, lane: _Lane, asked: _Asked, transaction: Transaction, reply: Answer) -> None:
         if asked.ticket is not None:
             self._node.room.forget(asked.ticket)
+        if not isinstance(reply, Refused):
+            self._callers[transaction.transactional_id] = asked.caller
         asked.answer.complete(reply)
         if transaction.is_prepared and not isinstance(reply, Refused):
             self._send_markers(transaction)
@@ -363,6 +373,7 @@ class TransactionCoordinator:
         def forgotten(result: Appended | Refused) -> None:
             if isinstance(result, Appended):
                 del self._transactions[transactional_id]
+                self._callers.pop(transactional_id, None)
             lane.busy = False
             self._next(lane, transactional_id)
 

@@ -54,7 +54,7 @@ def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: in
     if not unknown:
         return completed(NO_REFUSALS)
     if version >= PRODUCE_V2_SINCE:
-        return _add(node, transactional_id, unknown)
+        return _add(node, caller, transactional_id, unknown)
     return completed(_verify(node, transactional_id, unknown, version))
 
 
@@ -76,7 +76,7 @@ def _is_in_transaction(node: "Node", partition: TopicPartition, producer: Produc
 
 
 def _add(
-    node: "Node", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
+    node: "Node", caller: "Caller", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
 ) -> "Later[Refusals]":
     producers = set(unknown.values())
     if len(producers) != 1:
@@ -89,7 +89,7 @@ def _add(
             return dict.fromkeys(unknown, Refused(_produce_code(result.code), result.why))
         return NO_REFUSALS
 
-    return node.transactions.run(command).then(refusals)
+    return node.transactions.run(command, caller).then(refusals)
 
 
 def _verify(

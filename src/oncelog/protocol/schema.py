@@ -58,6 +58,8 @@ uuid = Annotated[bytes, Primitive("uuid", "16s", 16)]
 record_bytes = Annotated[BytesLike | None, _RECORDS]
 
 NO_ID = bytes(16)
+#: Tagged fields from this number on are Oncelog's own. Whoever does not know a tag skips it, so any client can read them.
+OWN_TAGS_FROM = 10_000
 
 _PLAIN_TYPES = {bool: _BOOL, str: _STRING, bytes: _BYTES}
 _FOREVER = 32767

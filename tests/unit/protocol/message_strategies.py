@@ -17,7 +17,7 @@ from oncelog.protocol.messages.internal.group_metadata import GroupMetadataKey, 
 from oncelog.protocol.messages.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.messages.internal.producer_snapshot import ProducerSnapshot
 from oncelog.protocol.messages.internal.transaction_log import TransactionLogKey, TransactionLogValue
-from oncelog.protocol.schema import Field, WireType, schema_of
+from oncelog.protocol.schema import OWN_TAGS_FROM, Field, WireType, schema_of
 
 ALL_MESSAGES: list[tuple[type[Any], int]] = [
     (cls, version)
@@ -60,13 +60,21 @@ def named(message: tuple[type, int]) -> str:
 
 
 def messages(cls: type[Any], version: int) -> st.SearchStrategy[Any]:
-    """Instances whose every field of this version is random; fields of other versions keep their default."""
+    """Instances whose every field of this version is random; fields of other versions, and those only we know, keep their default."""
     return st.integers(0, 2**64 - 1).map(lambda seed: random_message(Random(seed), cls, version))
 
 
 def random_message(random: Random, cls: type[Any], version: int) -> Any:
-    fields = schema_of(cls).fields_in(version) + schema_of(cls).tagged_in(version)
-    return cls(**{field.name: _field_value(random, field, version) for field in fields})
+    return cls(**{field.name: _field_value(random, field, version) for field in fields_of_kafka(cls, version)})
+
+
+def fields_of_kafka(cls: type[Any], version: int) -> list[Field]:
+    """The fields of this version that Kafka's schema has too, as they stand in the class."""
+    return [
+        field
+        for field in schema_of(cls).fields
+        if field.since <= version <= field.until and (field.tag is None or field.tag < OWN_TAGS_FROM)
+    ]
 
 
 def _field_value(random: Random, field: Field, version: int) -> Any:

@@ -36,7 +36,7 @@ def handle_add_offsets_to_txn(
             return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         offsets = TopicPartition(CONSUMER_OFFSETS, node.groups.partition_of(request.group_id))
         command = AddPartitions(transactional_id, producer, frozenset((offsets,)))
-        return node.transactions.run(command).then(lambda result: _reply(result, version))
+        return node.transactions.run(command, caller).then(lambda result: _reply(result, version))
 
     # Markers go only to partitions that exist, so the topic is there before the transaction names it.
     return node.cluster.ensure_internal_topic(CONSUMER_OFFSETS).then(add)

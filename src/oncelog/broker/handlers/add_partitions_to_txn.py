@@ -84,7 +84,7 @@ def _add(node: "Node", caller: "Caller", asked: AddPartitionsToTxnTransaction, v
             code = code_for_client(result.code, fenced_since=2, version=version)
         return dict.fromkeys(partitions, code)
 
-    return node.transactions.run(command).then(codes)
+    return node.transactions.run(command, caller).then(codes)
 
 
 def _refused(node: "Node", caller: "Caller", partition: TopicPartition, version: int) -> ErrorCode | None:

@@ -35,11 +35,15 @@ def _describe(node: "Node", caller: "Caller", transactional_id: str) -> Transact
     transaction = node.transactions.get(transactional_id)
     if transaction is None:
         return TransactionState(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id=transactional_id)
+    partitions_in_it = transaction.partitions
+    if transaction.is_prepared:
+        partitions_in_it = node.transactions.partitions_without_marker(transactional_id)
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
+    for topic, partition in sorted(partitions_in_it):
         # Whoever may not know of a topic is not told that somebody writes to it.
         if node.access.may(caller.principal, Operation.DESCRIBE, topic_resource(topic)):
             by_topic.setdefault(topic, []).append(partition)
+    last = node.transactions.last_caller(transactional_id)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=transaction.state.public_name,
@@ -48,4 +52,6 @@ def _describe(node: "Node", caller: "Caller", transactional_id: str) -> Transact
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
         topics=[TopicData(topic=topic, partitions=partitions) for topic, partitions in by_topic.items()],
+        client_id="" if last is None else last.client_id,
+        client_host="" if last is None else last.host,
     )

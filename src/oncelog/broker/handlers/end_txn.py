@@ -31,7 +31,7 @@ def handle_end_txn(
         request.committed,
         client_version_of_end(version),
     )
-    return node.transactions.run(command).then(lambda result: _reply(result, version))
+    return node.transactions.run(command, caller).then(lambda result: _reply(result, version))
 
 
 def _reply(result: ProducerIdentity | Refused, version: int) -> EndTxnResponse:

@@ -52,7 +52,7 @@ def _for_transactions(
     def initialise(created: object) -> InitProducerIdResponse | Later[InitProducerIdResponse]:
         if isinstance(created, Refused):
             return _refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return node.transactions.run(command).then(lambda result: _reply_transactional(result, version))
+        return node.transactions.run(command, caller).then(lambda result: _reply_transactional(result, version))
 
     return node.cluster.ensure_internal_topic(TRANSACTION_STATE).then(initialise)
 

@@ -59,7 +59,7 @@ def handle_txn_offset_commit(
                 )
     if not wanted:
         return _response(request, refused.__getitem__)
-    return _admit(node, request, version).then(lambda no: _commit(node, request, tuple(wanted), refused, no))
+    return _admit(node, caller, request, version).then(lambda no: _commit(node, request, tuple(wanted), refused, no))
 
 
 def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> ErrorCode | None:
@@ -72,7 +72,9 @@ def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> 
     return None
 
 
-def _admit(node: "Node", request: TxnOffsetCommitRequest, version: int) -> "Later[ErrorCode | None]":
+def _admit(
+    node: "Node", caller: "Caller", request: TxnOffsetCommitRequest, version: int
+) -> "Later[ErrorCode | None]":
     """Whether the group's partition is part of this producer's transaction, made so for a v2 client."""
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
 
@@ -87,7 +89,7 @@ def _admit(node: "Node", request: TxnOffsetCommitRequest, version: int) -> "Late
             refused = node.transactions.verify(request.transactional_id, producer, offsets)
             return None if refused is None else _code(refused.code, version)
         command = AddPartitions(request.transactional_id, producer, frozenset((offsets,)), TRANSACTION_VERSION)
-        return node.transactions.run(command).then(
+        return node.transactions.run(command, caller).then(
             lambda result: _code(result.code, version) if isinstance(result, Refused) else None
         )
 
