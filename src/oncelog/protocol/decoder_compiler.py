@@ -16,7 +16,7 @@ from typing import Any
 from oncelog.model.bytes_like import BytesLike
 from oncelog.protocol.malformed import Malformed
 from oncelog.protocol.schema import Field, Message, Schema, WireType, schema_of
-from oncelog.protocol.varint import finish_uvarint, skip_tagged_fields
+from oncelog.protocol.varint import finish_uvarint, read_tag, skip_tagged_fields
 
 Decoder = Callable[[BytesLike, int], Any]
 
@@ -58,8 +58,8 @@ class _DecoderSource:
         # Fixed-size reads not yet written out: where each goes, and its format letter.
         self.run: list[tuple[str, str]] = []
         names.update(
-            new=object.__new__, Malformed=Malformed, bad_length=_bad_length, cut_short=_cut_short, not_text=_not_text,
-            finish_uvarint=finish_uvarint, skip_tagged_fields=skip_tagged_fields, unpack_from=unpack_from, struct_error=error,
+            new=object.__new__, bad_length=_bad_length, cut_short=_cut_short, not_text=_not_text, struct_error=error,
+            finish_uvarint=finish_uvarint, read_tag=read_tag, skip_tagged_fields=skip_tagged_fields, unpack_from=unpack_from,
         )  # fmt: skip
 
     def function(self, cls: type) -> str:
@@ -150,25 +150,20 @@ class _DecoderSource:
         count = self.variable("t")
         self.run.append((count, "B"))
         self.flush()
+        if not tagged:
+            self.line(f"if {count}: p = skip_tagged_fields(raw, p, {count}, end)")
+            return
         self.line(f"if {count}:")
         self.depth += 1
-        self.line(f"if {count} > 127: {count}, p = finish_uvarint(raw, p, {count})")
-        if tagged:
-            self.known_tags(tagged, count, variable, path)
-        else:
-            self.line(f"p = skip_tagged_fields(raw, p, {count}, end)")
+        self.known_tags(tagged, count, variable, path)
         self.depth -= 1
 
     def known_tags(self, tagged: list[Field], count: str, variable: str, path: str) -> None:
         stop = self.variable("stop")
+        self.line(f"if {count} > 127: {count}, p = finish_uvarint(raw, p, {count})")
         self.line(f"for _ in range({count}):")
         self.depth += 1
-        for name in ("tag", stop):
-            self.line(f"{name} = raw[p]")
-            self.line("p += 1")
-            self.line(f"if {name} > 127: {name}, p = finish_uvarint(raw, p, {name})")
-        self.line(f"{stop} += p")
-        self.line(f"if {stop} > end: raise bad_length({path!r}, {stop} - p)")
+        self.line(f"tag, p, {stop} = read_tag(raw, p, end)")
         keyword = "if"
         for field in tagged:
             self.line(f"{keyword} tag == {field.tag}:")

@@ -15,12 +15,13 @@ from oncelog.protocol.codec import decoder_of, encoder_of
 from oncelog.protocol.encoder_compiler import Encoder
 from oncelog.protocol.malformed import Malformed
 from oncelog.protocol.schema import schema_of
-from oncelog.protocol.varint import finish_uvarint, skip_tagged_fields
+from oncelog.protocol.varint import skip_tagged_fields
 
 T = TypeVar("T")
 
 _SIZE = Struct(">i")
 _REQUEST_HEADER = Struct(">hhih")
+_unpack_request_header = _REQUEST_HEADER.unpack_from
 _RESPONSE_HEADER = Struct(">i")
 _SIZE_AND_RESPONSE_HEADER = Struct(">ii")
 _SIZE_AND_FLEXIBLE_RESPONSE_HEADER = Struct(">iix")
@@ -56,26 +57,28 @@ def decode_request_header(data: BytesLike) -> tuple[RequestHeader, int]:
     The version may be one nobody knows: answering that is the broker's business. A request of an unknown API key is Malformed:
     what its header looks like cannot be known.
     """
-    if not isinstance(data, memoryview):
-        data = memoryview(data)
+    view = data if data.__class__ is memoryview else memoryview(data)
+    position = 10
     try:
-        api_key, api_version, correlation_id, length = _REQUEST_HEADER.unpack_from(data)
-        flexible_since = _FLEXIBLE_REQUEST_SINCE.get(api_key)
-        if flexible_since is None:
-            raise Malformed(f"a request of unknown API key {api_key}")
-        position = 10
-        client_id = None
-        if length != -1:
+        api_key, api_version, correlation_id, length = _unpack_request_header(view)
+        if length == -1:
+            client_id = None
+        else:
             position += length
-            if not 10 <= position <= len(data):
+            if not 10 <= position <= len(view):
                 raise Malformed(f"RequestHeader.client_id: a length of {length} cannot be here")
-            client_id = data[10:position].tobytes().decode()
-        if api_version >= flexible_since:
-            position = _skip_tagged_section(data, position) if data[position] else position + 1
+            client_id = view[10:position].tobytes().decode()
+        if api_version >= _FLEXIBLE_REQUEST_SINCE[api_key]:
+            first = view[position]
+            position += 1
+            if first:
+                position = skip_tagged_fields(view, position, first, len(view))
     except (IndexError, error):
         raise Malformed("a request that ends within its header") from None
     except UnicodeDecodeError:
         raise Malformed("RequestHeader.client_id is not UTF-8") from None
+    except KeyError as unknown:
+        raise Malformed(f"a request of unknown API key {unknown}") from None
     # Every request comes through here: this is what the constructor does, without the call.
     header = _new(RequestHeader)
     header.api_key = api_key
@@ -83,14 +86,6 @@ def decode_request_header(data: BytesLike) -> tuple[RequestHeader, int]:
     header.correlation_id = correlation_id
     header.client_id = client_id
     return header, position
-
-
-def _skip_tagged_section(data: BytesLike, position: int) -> int:
-    count = data[position]
-    position += 1
-    if count > 127:
-        count, position = finish_uvarint(data, position, count)
-    return skip_tagged_fields(data, position, count, len(data))
 
 
 def encode_request(correlation_id: int, client_id: str | None, message: object, version: int) -> bytes:
@@ -134,7 +129,7 @@ def decode_response(cls: type[T], version: int, data: BytesLike) -> tuple[int, T
         correlation_id: int = _RESPONSE_HEADER.unpack_from(data)[0]
         position = _RESPONSE_HEADER.size
         if version >= _FLEXIBLE_RESPONSE_SINCE[_key_of(cls)]:
-            position = _skip_tagged_section(data, position)
+            position = skip_tagged_fields(data, position + 1, data[position], len(data))
     except (IndexError, error):
         raise Malformed("a response that ends within its header") from None
     message: T = decoder_of(cls, version)(data, position)

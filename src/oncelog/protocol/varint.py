@@ -35,12 +35,23 @@ def encode_uvarint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def skip_tagged_fields(data: BytesLike, position: int, count: int, end: int) -> int:
-    """The position behind `count` tagged fields nobody here knows. Each takes two bytes at least, so a huge count ends soon."""
+def read_tag(data: BytesLike, position: int, end: int) -> tuple[int, int, int]:
+    """The number of a tagged field, where its value starts, and where it ends: within the frame."""
+    tag, position = read_uvarint(data, position)
+    size, position = read_uvarint(data, position)
+    if position + size > end:
+        raise Malformed("a tagged field that ends behind the frame")
+    return tag, position, position + size
+
+
+def skip_tagged_fields(data: BytesLike, position: int, first: int, end: int) -> int:
+    """The position behind tagged fields nobody here knows. `first` is the first byte of their count.
+
+    Each takes two bytes at least, so a huge count ends soon.
+    """
+    count = first
+    if first > 0x7F:
+        count, position = finish_uvarint(data, position, first)
     for _ in range(count):
-        _, position = read_uvarint(data, position)
-        size, position = read_uvarint(data, position)
-        position += size
-        if position > end:
-            raise Malformed("a tagged field that ends behind the frame")
+        _, _, position = read_tag(data, position, end)
     return position

@@ -39,7 +39,7 @@ from oncelog.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
         # cluster_id (tag 0) claims three bytes and takes two, then four.
         (FetchRequest, 12, "00" * 25 + "01 01 01 01 00 03 02 61 00", "FetchRequest.cluster_id: a length of -1"),
         (FetchRequest, 12, "00" * 25 + "01 01 01 01 00 01 02 61", "FetchRequest.cluster_id: a length of 1"),
-        (FetchRequest, 12, "00" * 25 + "01 01 01 01 00 7f 02 61", "FetchRequest: a length of 127"),
+        (FetchRequest, 12, "00" * 25 + "01 01 01 01 00 7f 02 61", "a tagged field that ends behind the frame"),
         (ConsumerGroupHeartbeatResponse, 0, "00" * 16 + "05", "assignment: a length of 5 cannot be here"),
     ],
 )
