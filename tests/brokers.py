@@ -78,6 +78,7 @@ class BrokerProcess:
         self.port = free_port() if port is None else port
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
+        self._printed_before = 0
         self._output = directory.parent / f"{directory.name}.output"
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -102,9 +103,10 @@ class BrokerProcess:
     def output(self) -> str:
         return self._output.read_text(errors="replace") if self._output.exists() else ""
 
-    def start(self, timeout_s: float = 60.0) -> Self:
-        """Return once the broker says that it accepts clients."""
-        already_printed = len(self.output())
+    def spawn(self) -> None:
+        """Start the process and do not wait for it."""
+        assert not self.running, "it runs already"
+        self._printed_before = len(self.output())
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 self._arguments(),
@@ -115,9 +117,14 @@ class BrokerProcess:
                 env=self._environment(),
                 cwd=self.directory.parent,
             )
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        """Return once the broker says that it accepts clients."""
+        self.spawn()
+        assert self._process is not None
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
-            printed = self.output()[already_printed:]
+            printed = self.output()[self._printed_before :]
             ready = READY.search(printed)
             if ready:
                 self.port = int(ready[2])
@@ -126,7 +133,7 @@ class BrokerProcess:
                 raise BrokerDied(f"exit code {self._process.returncode} before it was ready:\n{printed[-4000:]}")
             time.sleep(0.005)
         self.kill()
-        raise BrokerDied(f"not ready after {timeout_s} s:\n{self.output()[already_printed:][-4000:]}")
+        raise BrokerDied(f"not ready after {timeout_s} s:\n{self.output()[self._printed_before :][-4000:]}")
 
     def kill(self) -> None:
         """SIGKILL: no chance to write anything more."""

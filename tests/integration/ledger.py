@@ -7,7 +7,8 @@ partitions and proves: every acknowledged message stands at its offset, nothing 
 import threading
 import time
 from collections import defaultdict
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import confluent_kafka
 
@@ -143,8 +144,24 @@ class ProducingThread:
 
     def finish(self) -> Ledger:
         """Send no more, and wait until everything is acknowledged."""
-        self._end.set()
-        self._thread.join()
+        self._stop_sending()
         left = self._producer.flush(60)
         assert left == 0, f"{left} messages were never acknowledged"
         return self.ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.finish()
+        else:
+            # The test has failed already: nobody may be there to acknowledge anything.
+            self._stop_sending()
+            self._producer.purge()
+
+    def _stop_sending(self) -> None:
+        self._end.set()
+        self._thread.join()

@@ -133,16 +133,17 @@ def test_producer_and_consumers_of_all_libraries_go_on(start_broker: StartBroker
         for read in (read_with_confluent, read_with_kafka_python, read_with_aiokafka)
     }
     try:
-        for _ in range(RESTARTS):
+        with producing:
+            for _ in range(RESTARTS):
+                producing.wait_for_more()
+                time.sleep(0.5)
+                restart(broker, how)
             producing.wait_for_more()
-            time.sleep(0.5)
-            restart(broker, how)
-        producing.wait_for_more()
     finally:
-        ledger = producing.finish()
         for reading in readings.values():
-            reading.wait_for(ledger.sent)
+            reading.wait_for(producing.ledger.sent)
 
+    ledger = producing.ledger
     ledger.check(broker.bootstrap_servers, topic)
     for name, reading in readings.items():
         for partition, count in ledger.sent.items():
@@ -156,23 +157,20 @@ def test_a_group_keeps_its_members_and_offsets(start_broker: StartBroker, how: s
     broker = start_broker({"offsets.topic.num.partitions": "4"})
     topic, group = create_topic(broker.bootstrap_servers, PARTITIONS), unique("group")
     producing = ProducingThread(broker.bootstrap_servers, topic, PARTITIONS, pause_s=0.01)
-    try:
-        with members() as join:
-            config = {"session_timeout_ms": 30_000, "reconnect_backoff_max_ms": 100}
-            team = [join(broker.bootstrap_servers, group, [topic], **config) for _ in range(2)]
-            settle(team, lambda: all(member.received for member in team))
-            for _ in range(RESTARTS // 2):
-                shares = [member.partitions for member in team]
-                events = [list(member.events) for member in team]
-                read = [len(member.received) for member in team]
-                restart(broker, how)
-                settle(team, lambda: all(len(m.received) > count for m, count in zip(team, read, strict=True)))  # noqa: B023
-                for member in team:
-                    member.consumer.commit(asynchronous=False)
-                assert [member.partitions for member in team] == shares
-                assert [member.events for member in team] == events
+    with producing, members() as join:
+        config = {"session_timeout_ms": 30_000, "reconnect_backoff_max_ms": 100}
+        team = [join(broker.bootstrap_servers, group, [topic], **config) for _ in range(2)]
+        settle(team, lambda: all(member.received for member in team))
+        for _ in range(RESTARTS // 2):
+            shares = [member.partitions for member in team]
+            events = [list(member.events) for member in team]
+            read = [len(member.received) for member in team]
+            restart(broker, how)
+            settle(team, lambda: all(len(m.received) > count for m, count in zip(team, read, strict=True)))  # noqa: B023
             for member in team:
-                offsets = [message.offset for message in member.received]
-                assert offsets == list(range(len(offsets)))
-    finally:
-        producing.finish()
+                member.consumer.commit(asynchronous=False)
+            assert [member.partitions for member in team] == shares
+            assert [member.events for member in team] == events
+        for member in team:
+            offsets = [message.offset for message in member.received]
+            assert offsets == list(range(len(offsets)))
