@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from oncelog.broker.config import BrokerConfig
     from oncelog.broker.server import Broker
-    from oncelog.cli.addresses import Address
+    from oncelog.model.address import Address
 
 CANNOT_START = 2
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _serve(arguments: argparse.Namespace) -> int:
     from oncelog.broker.config import ConfigError, load_config
     from oncelog.broker.logging import configure_logging
-    from oncelog.cli.addresses import BadAddress
+    from oncelog.model.address import BadAddress
 
     try:
         config = load_config(_overrides(arguments.set), arguments.config)
@@ -73,7 +73,8 @@ def _overrides(settings: list[str]) -> dict[str, str]:
 
 
 def _addresses(arguments: argparse.Namespace, config: "BrokerConfig") -> "tuple[Address, Address | None]":
-    from oncelog.cli.addresses import advertised_address, listen_address, parse_address
+    from oncelog.cli.addresses import advertised_address, listen_address
+    from oncelog.model.address import parse_address
 
     listen = parse_address(arguments.listen) if arguments.listen else listen_address(config)
     if arguments.advertised:

@@ -3,7 +3,8 @@
 import pytest
 
 from oncelog.broker.config import load_config
-from oncelog.cli.addresses import Address, BadAddress, advertised_address, listen_address, parse_address
+from oncelog.cli.addresses import advertised_address, listen_address
+from oncelog.model.address import Address, BadAddress, parse_address
 
 
 @pytest.mark.parametrize(
