@@ -101,10 +101,10 @@ def start_oncelog(data_dir: Path, settings: dict[str, str] | None = None) -> Ser
 
 
 def touch_memory(size: int, directory: Path) -> None:
-    """Write and remove a file of this size.
+    """Write and remove a file of this size, right before so much is going to be written.
 
-    A virtual machine gets its memory from the host at the first touch, which costs more than the write that touches
-    it. Without this the first to fill new page cache pays for it, and it is not always the same side.
+    A virtual machine gets its memory from the host at the first touch, and gives it back after seconds without use: a
+    touch costs several times the write that does it. So the pages are touched before the clock runs.
     """
     scratch = directory / "scratch"
     with scratch.open("wb") as file:

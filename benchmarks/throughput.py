@@ -18,7 +18,7 @@ from benchmarks.servers import Server, start_oncelog, touch_memory
 from benchmarks.wire import Connection
 
 RECORDS = 200_000
-WARM_UP_TURNS = 2
+WARM_UP_TURNS = 4
 """A Java broker is at its best only when its hot code is compiled."""
 
 
