@@ -62,6 +62,27 @@ def test_waiting_in_a_join_counts_as_life() -> None:
     assert "m-1" in groups.group().members
 
 
+def test_the_answer_to_a_join_starts_the_session_anew() -> None:
+    groups = Rehearsal()
+    groups.stable("m-1", "m-2")
+    groups.join("m-1")
+    for _ in range(3):
+        groups.pass_time(SESSION_MS - 1)
+        groups.heartbeat("m-2")
+    groups.join("m-2")  # now everybody has joined
+    groups.pass_time(SESSION_MS - 1)
+    assert set(groups.group().members) == {"m-1", "m-2"}
+    groups.pass_time(1)
+    assert groups.state is GroupState.EMPTY
+
+
+def test_a_new_member_has_its_session_from_the_answer_to_its_join() -> None:
+    groups = Rehearsal()
+    groups.member("m-1")
+    groups.pass_time(SESSION_MS)
+    assert groups.state is GroupState.EMPTY
+
+
 def test_when_the_last_one_waited_for_fails_the_rebalance_goes_on() -> None:
     groups = Rehearsal()
     groups.stable("m-1", "m-2")

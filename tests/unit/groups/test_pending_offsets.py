@@ -42,6 +42,13 @@ def test_a_removed_offset_is_pending_for_nobody() -> None:
     assert set(pending.complete(1)) == {("g", ORDERS_1)}
 
 
+def test_when_the_last_offset_is_removed_nothing_is_pending() -> None:
+    pending = PendingOffsets()
+    pending.add(1, "g", ORDERS_0, PendingOffset(CommittedOffset(1), 1))
+    pending.remove("g", ORDERS_0)
+    assert not pending
+
+
 def test_a_marker_of_a_transaction_without_offsets_here_is_nothing() -> None:
     assert PendingOffsets().complete(99) == {}
 

@@ -43,6 +43,16 @@ def test_a_restarted_static_member_takes_its_place_and_nobody_rebalances() -> No
     assert isinstance(stored, GroupStored) and [member.member_id for member in stored.members] == ["a-1", "b-2"]
 
 
+def test_a_restarted_static_member_has_a_session_of_its_own() -> None:
+    groups = stable_pair()
+    groups.join(instance="b", fresh="b-2")
+    assert (G, session_of("b-1")) not in groups.due
+    groups.pass_time(SESSION_MS - 1)
+    groups.heartbeat("a-1", instance="a")
+    groups.pass_time(1)
+    assert list(groups.group().members) == ["a-1"]
+
+
 def test_the_old_holder_of_an_instance_id_is_fenced_whatever_it_does() -> None:
     groups = stable_pair()
     groups.join(instance="b", fresh="b-2")

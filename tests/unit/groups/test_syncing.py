@@ -1,10 +1,11 @@
 """SyncGroup: the assignment is stored, then told; who never asks for it is out."""
 
+from oncelog.groups.commands import SYNC_TIMER
 from oncelog.groups.group_records import GroupStored
 from oncelog.groups.replies import SyncReply
 from oncelog.groups.states import GroupState
 from oncelog.model.error_code import ErrorCode
-from tests.unit.groups.rehearsal import REBALANCE_MS, SESSION_MS, Rehearsal
+from tests.unit.groups.rehearsal import REBALANCE_MS, SESSION_MS, G, Rehearsal
 
 
 def joined_pair(**join: int) -> Rehearsal:
@@ -119,7 +120,9 @@ def test_a_leader_that_never_assigns_is_out_and_the_others_start_over() -> None:
 def test_once_everybody_has_asked_nobody_is_waited_for() -> None:
     groups = joined_pair(session_ms=200_000)
     groups.sync("m-1")
+    assert (G, SYNC_TIMER) in groups.due
     groups.sync("m-2")
+    assert (G, SYNC_TIMER) not in groups.due
     groups.pass_time(REBALANCE_MS)
     assert groups.state is GroupState.STABLE
 
