@@ -4,21 +4,29 @@ Every append goes through here, from clients and from the broker itself, so the 
 an append is acknowledged once the high watermark has passed it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oncelog.log.partition_log import Appended, PartitionLog
 from oncelog.model.bytes_like import BytesLike
 from oncelog.model.error_code import ErrorCode
+from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
+from oncelog.records.control import ControlRecord
 from oncelog.replication.leader import LeaderView
-from oncelog.waiting.later import Later, completed
+from oncelog.waiting.later import Later
 
 if TYPE_CHECKING:
     from oncelog.broker.group_commit import GroupCommit
     from oncelog.broker.waiting_room import WaitingRoom
     from oncelog.runtime.clock import Clock
+
+
+#: How long an append of the broker's own may take until its replicas, or its disk, have it.
+ACKNOWLEDGED_WITHIN_MS = 30_000
+
+Done = Callable[[Appended | Refused], None]
 
 
 class Partition:
@@ -62,21 +70,47 @@ class Partition:
     def in_sync(self) -> tuple[int, ...]:
         return self._replicas.in_sync
 
-    def append(
-        self, records: BytesLike, now_ms: int, *, acks: int = -1, from_client: bool = True, transaction_version: int = 0
-    ) -> Appended | Refused:
+    def append(self, records: BytesLike, now_ms: int, *, acks: int = -1) -> Appended | Refused:
+        """Append what a client sent. It is acknowledged once `is_acknowledged` says so."""
+        refused = self._refuse(acks)
+        if refused is not None:
+            return refused
+        return self._took(self.log.append_as_leader(records, self.leader_epoch, now_ms))
+
+    def append_internal(self, batch: bytes, timeout_ms: int = ACKNOWLEDGED_WITHIN_MS) -> "Later[Appended | Refused]":
+        """Append a batch the broker itself made; the answer comes once it is acknowledged."""
+        answer: Later[Appended | Refused] = Later()
+        appended = self._refuse(-1) or self._took(
+            self.log.append_as_leader(batch, self.leader_epoch, self._clock.now_ms(), from_client=False)
+        )
+        self._when_acknowledged(appended, answer.complete, timeout_ms)
+        return answer
+
+    def append_record(self, key: bytes, value: bytes | None, done: Done) -> None:
+        """Append one record of the broker's own; `done` hears of it once it is acknowledged, often before this returns."""
+        appended = self._refuse(-1) or self._took(
+            self.log.append_record(key, value, self.leader_epoch, self._clock.now_ms())
+        )
+        self._when_acknowledged(appended, done)
+
+    def append_end_marker(
+        self, producer: ProducerIdentity, marker: ControlRecord, transaction_version: int, done: Done
+    ) -> None:
+        """End a producer's transaction here; `done` hears of it once the marker is acknowledged."""
+        appended = self._refuse(-1) or self._took(
+            self.log.append_end_marker(producer, marker, self.leader_epoch, self._clock.now_ms(), transaction_version)
+        )
+        self._when_acknowledged(appended, done)
+
+    def _refuse(self, acks: int) -> Refused | None:
         if self.closed is not None:
             return self.closed
         if acks == -1:
-            too_few = self._replicas.enough_in_sync(self.log.config.min_insync_replicas)
-            if too_few is not None:
-                return too_few
-        if from_client:
-            appended = self.log.append_as_leader(records, self.leader_epoch, now_ms)
-        else:
-            appended = self.log.append_as_leader(
-                records, self.leader_epoch, now_ms, from_client=False, transaction_version=transaction_version
-            )
+            return self._replicas.enough_in_sync(self.log.config.min_insync_replicas)
+        return None
+
+    def _took(self, appended: Appended | Refused) -> Appended | Refused:
+        """See to it that what was appended becomes acknowledged."""
         if isinstance(appended, Refused):
             return appended
         if self._group_commit is None:
@@ -85,18 +119,13 @@ class Partition:
             self._group_commit.request(self)
         return appended
 
-    def append_internal(
-        self, batch: bytes, timeout_ms: int = 30_000, *, transaction_version: int = 0
-    ) -> "Later[Appended | Refused]":
-        """Append what the broker itself writes; the answer comes once it is acknowledged."""
-        appended = self.append(
-            batch, self._clock.now_ms(), from_client=False, transaction_version=transaction_version
-        )
-        if isinstance(appended, Refused) or self.is_acknowledged(appended.last_offset + 1):
-            return completed(appended)
-        waiting = UntilAcknowledged(self, appended)
-        self._room.watch(waiting, (self.topic_partition,), timeout_ms)
-        return waiting.answer
+    def _when_acknowledged(
+        self, appended: Appended | Refused, done: Done, timeout_ms: int = ACKNOWLEDGED_WITHIN_MS
+    ) -> None:
+        if isinstance(appended, Refused) or self.log.high_watermark > appended.last_offset:
+            done(appended)
+        else:
+            self._room.watch(UntilAcknowledged(self, appended, done), (self.topic_partition,), timeout_ms)
 
     def is_acknowledged(self, required_offset: int) -> bool:
         return self.log.high_watermark >= required_offset
@@ -129,23 +158,21 @@ class Partition:
 class UntilAcknowledged:
     """One append of the broker's own that waits for the high watermark."""
 
-    __slots__ = ("answer", "_partition", "_appended")
+    __slots__ = ("_partition", "_appended", "_done")
 
-    def __init__(self, partition: Partition, appended: Appended) -> None:
-        self.answer: Later[Appended | Refused] = Later()
+    def __init__(self, partition: Partition, appended: Appended, done: Done) -> None:
         self._partition = partition
         self._appended = appended
+        self._done = done
 
     def try_complete(self) -> bool:
-        if self._partition.closed is not None:
-            self.answer.complete(self._partition.closed)
-            return True
         if self._partition.is_acknowledged(self._appended.last_offset + 1):
-            self.answer.complete(self._appended)
+            self._done(self._appended)
+            return True
+        if self._partition.closed is not None:
+            self._done(self._partition.closed)
             return True
         return False
 
     def expire(self) -> None:
-        self.answer.complete(
-            Refused(ErrorCode.REQUEST_TIMED_OUT, f"{self._partition.topic_partition}: not acknowledged in time")
-        )
+        self._done(Refused(ErrorCode.REQUEST_TIMED_OUT, f"{self._partition.topic_partition}: not acknowledged in time"))

@@ -11,11 +11,12 @@ transaction begins after Complete is.
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.broker.fail_points import reach
 from oncelog.broker.logging import get_logger
-from oncelog.broker.marker_writer import write_markers
+from oncelog.broker.marker_writer import Codes, write_markers
 from oncelog.broker.transaction_loading import load_transactions
 from oncelog.cluster.topic import TRANSACTION_STATE
 from oncelog.log.partition_log import Appended
@@ -24,7 +25,6 @@ from oncelog.model.java_hash import java_string_hash
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
-from oncelog.records.builder import build_batch
 from oncelog.transactions.adding import AddPartitions, decide_add, decide_verify
 from oncelog.transactions.decision import AbortFirst, Conclusion, Decision, NeedProducerId, Wait
 from oncelog.transactions.ending import End, complete, decide_end, fence
@@ -33,7 +33,7 @@ from oncelog.transactions.markers import GONE, Gone, Marker, MarkerSender
 from oncelog.transactions.states import AT_REST, State
 from oncelog.transactions.transaction import Transaction
 from oncelog.transactions.transaction_records import encode_key, encode_value
-from oncelog.waiting.later import Later, completed
+from oncelog.waiting.later import Later
 
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
@@ -83,6 +83,13 @@ class _Lane:
         self.waiting: deque[_Asked] = deque()
 
 
+class _Home(NamedTuple):
+    """Where an id's records go, and under which key: the same for all of them."""
+
+    partition: int
+    key: bytes
+
+
 class TransactionCoordinator:
     def __init__(self, node: "Node") -> None:
         self._node = node
@@ -90,6 +97,7 @@ class TransactionCoordinator:
         #: Those with an open transaction: all that the timeout must look at.
         self._open: dict[str, None] = {}
         self._lanes: dict[str, _Lane] = {}
+        self._homes: dict[str, _Home] = {}
         #: Who last changed each; for people, so not stored.
         self._callers: dict[str, Caller] = {}
         self._markers = MarkerSender(self._leader_of)
@@ -161,13 +169,13 @@ class TransactionCoordinator:
                 self._reply(lane, asked, reply)
             case Decision(reply, Transaction() as transaction):
                 lane.busy = True
-                self._store(transaction).when_done(lambda problem: self._stored(lane, asked, transaction, problem or reply))
+                self._store(transaction, lambda problem: self._stored(lane, asked, transaction, problem or reply))
             case Refused():
                 self._reply(lane, asked, conclusion)
             case AbortFirst(prepared):
                 lane.busy = True
                 self._wait(lane, asked, first=True)
-                self._store(prepared).when_done(lambda problem: self._fenced(lane, prepared, problem))
+                self._store(prepared, lambda problem: self._fenced(lane, prepared, problem))
             case Wait():
                 self._wait(lane, asked, first=True)
             case NeedProducerId():
@@ -210,25 +218,32 @@ class TransactionCoordinator:
 
     # Storing
 
-    def _store(self, transaction: Transaction) -> "Later[Refused | None]":
-        """Append the transaction to the log; None once it is acknowledged, and has taken the old one's place."""
+    def _store(self, transaction: Transaction, done: Callable[[Refused | None], None]) -> None:
+        """Append the transaction to the log. `done` hears None once it is acknowledged and has taken the old one's place."""
+        transactional_id = transaction.transactional_id
         reach("transaction before store", transaction.state.name)
-        partition = self._node.partitions.get(TRANSACTION_STATE, self.partition_of(transaction.transactional_id))
-        if isinstance(partition, Refused):
-            return completed(Refused(ErrorCode.NOT_COORDINATOR, "this broker does not coordinate that transactional id"))
-        batch = build_batch(
-            [(encode_key(transaction.transactional_id), encode_value(transaction))],
-            timestamp_ms=self._node.clock.now_ms(),
-        )
 
-        def applied(result: Appended | Refused) -> Refused | None:
+        def applied(result: Appended | Refused) -> None:
             if isinstance(result, Refused):
-                return Refused(_client_code(result.code), result.why)
+                done(Refused(_client_code(result.code), result.why))
+                return
             reach("transaction after store", transaction.state.name)
             self.apply(transaction)
-            return None
+            done(None)
 
-        return partition.append_internal(batch).then(applied)
+        home = self._home_of(transactional_id)
+        partition = self._node.partitions.get(TRANSACTION_STATE, home.partition)
+        if isinstance(partition, Refused):
+            applied(Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker does not coordinate that transactional id"))
+        else:
+            partition.append_record(home.key, encode_value(transaction), applied)
+
+    def _home_of(self, transactional_id: str) -> "_Home":
+        home = self._homes.get(transactional_id)
+        if home is None:
+            home = _Home(self.partition_of(transactional_id), encode_key(transactional_id))
+            self._homes[transactional_id] = home
+        return home
 
     def apply(self, transaction: Transaction) -> None:
         self._transactions[transaction.transactional_id] = transaction
@@ -267,7 +282,8 @@ class TransactionCoordinator:
 
     def _send_markers(self, prepared: Transaction) -> None:
         reach("transaction before markers", prepared.state.name)
-        coordinator = self._node.partitions.get(TRANSACTION_STATE, self.partition_of(prepared.transactional_id))
+        home = self._home_of(prepared.transactional_id)
+        coordinator = self._node.partitions.get(TRANSACTION_STATE, home.partition)
         coordinator_epoch = 0 if isinstance(coordinator, Refused) else coordinator.leader_epoch
         if self._markers.send(prepared, coordinator_epoch):
             self._complete(prepared)
@@ -278,9 +294,9 @@ class TransactionCoordinator:
         # On one node every leader is this node, and its markers take the way without a network.
         markers = self._markers.take(self._node.node_id)
         if markers:
-            write_markers(self._node, markers).when_done(lambda codes: self._answered(markers, codes))
+            write_markers(self._node, markers, lambda codes: self._answered(markers, codes))
 
-    def _answered(self, markers: list[Marker], codes: dict[tuple[int, TopicPartition], ErrorCode]) -> None:
+    def _answered(self, markers: list[Marker], codes: Codes) -> None:
         outcome = self._markers.answered(markers, lambda marker, partition: codes[marker.producer_id, partition])
         for transactional_id, topic_partition, code in outcome.bugs:
             _log.error("a marker was refused", transactional_id=transactional_id, partition=str(topic_partition), code=code)
@@ -310,7 +326,7 @@ class TransactionCoordinator:
                 lane.busy = False
                 self._next(lane, prepared.transactional_id)
 
-        self._store(finished).when_done(stored)
+        self._store(finished, stored)
 
     def _later(self, run: Callable[[], None]) -> None:
         self._node.timers.call_at(self._node.clock.monotonic_ms() + RETRY_MS, run)
@@ -335,9 +351,7 @@ class TransactionCoordinator:
                 timeout_ms=transaction.timeout_ms,
             )
             prepared = fence(transaction, now_ms)
-            self._store(prepared).when_done(
-                lambda problem, lane=lane, prepared=prepared: self._fenced_by_timeout(lane, prepared, problem)  # type: ignore[misc]
-            )
+            self._store(prepared, partial(self._fenced_by_timeout, lane, prepared))
         return aborted
 
     def _fenced_by_timeout(self, lane: _Lane, prepared: Transaction, problem: Refused | None) -> None:
@@ -363,21 +377,21 @@ class TransactionCoordinator:
 
     def _forget(self, transaction: Transaction) -> None:
         transactional_id = transaction.transactional_id
-        partition = self._node.partitions.get(TRANSACTION_STATE, self.partition_of(transactional_id))
+        home = self._home_of(transactional_id)
+        partition = self._node.partitions.get(TRANSACTION_STATE, home.partition)
         if isinstance(partition, Refused):
             return
         lane = self._lanes[transactional_id] = _Lane()
         lane.busy = True
-        tombstone = build_batch([(encode_key(transactional_id), None)], timestamp_ms=self._node.clock.now_ms())
 
         def forgotten(result: Appended | Refused) -> None:
             if isinstance(result, Appended):
-                del self._transactions[transactional_id]
+                del self._transactions[transactional_id], self._homes[transactional_id]
                 self._callers.pop(transactional_id, None)
             lane.busy = False
             self._next(lane, transactional_id)
 
-        partition.append_internal(tombstone).when_done(forgotten)
+        partition.append_record(home.key, None, forgotten)
 
 
 def _client_code(code: ErrorCode) -> ErrorCode:

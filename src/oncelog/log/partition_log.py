@@ -29,10 +29,13 @@ from oncelog.log.time_lookup import TimestampOffset, find_max_timestamp, find_ti
 from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
 from oncelog.model.bytes_like import BytesLike
 from oncelog.model.error_code import ErrorCode
+from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
 from oncelog.records.batch import COMPRESSION_BITS, LOG_OVERHEAD, CorruptBatch, TimestampType, read_header, stamp
 from oncelog.records.builder import recompress
+from oncelog.records.control import ControlRecord, ControlType
+from oncelog.records.own_batches import end_marker_batch, single_record_batch
 from oncelog.records.validation import ProduceRules, validate_produced
 
 NOT_KNOWN = -1
@@ -224,9 +227,22 @@ class PartitionLog:
             verdict = self._producers.check_batch(header, Origin.CLIENT)
             if verdict is not None:
                 return verdict if isinstance(verdict, Refused) else self._appended_before(verdict)
-        size = header.batch_length + LOG_OVERHEAD
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
+        refused = self._write_at_end(batch, header.batch_length, last_offset, max_timestamp, leader_epoch)
+        if refused is not None:
+            return refused
+        if by_producer:
+            self._producers.apply_batch(header, base_offset)
+        append_time = max_timestamp if self._append_time else NO_APPEND_TIME
+        return Appended(base_offset, last_offset, append_time, self.log_start_offset, False)
+
+    def _write_at_end(
+        self, batch: bytearray | memoryview, batch_length: int, last_offset: int, max_timestamp: int, leader_epoch: int
+    ) -> Refused | None:
+        """Give one batch the next offsets and write it."""
+        size = batch_length + LOG_OVERHEAD
+        base_offset = self.log_end_offset
         if leader_epoch != self._epochs.latest:
             refused = self._take_epoch(leader_epoch, base_offset)
             if refused is not None:
@@ -235,14 +251,59 @@ class PartitionLog:
             refused = self._make_room(size, max_timestamp, base_offset, last_offset)
             if refused is not None:
                 return refused
-        OFFSET_LENGTH_EPOCH.pack_into(batch, 0, base_offset, header.batch_length, leader_epoch)
+        OFFSET_LENGTH_EPOCH.pack_into(batch, 0, base_offset, batch_length, leader_epoch)
         self._active.append(batch, size, last_offset, max_timestamp)
         self._room -= size
         self.log_end_offset = last_offset + 1
-        if by_producer:
-            self._producers.apply_batch(header, base_offset)
-        append_time = max_timestamp if self._append_time else NO_APPEND_TIME
-        return Appended(base_offset, last_offset, append_time, self.log_start_offset, False)
+        return None
+
+    def append_record(self, key: bytes, value: bytes | None, leader_epoch: int, now_ms: int) -> Appended | Refused:
+        """Write one record of the broker's own, which no producer numbers. For internal topics: they keep create times."""
+        batch = single_record_batch(key, value, now_ms)
+        if len(batch) > self.config.max_message_bytes:
+            return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"{len(batch)} bytes are more than max.message.bytes")
+        return self._append_alone(batch, leader_epoch, now_ms)
+
+    def append_end_marker(
+        self,
+        producer: ProducerIdentity,
+        marker: ControlRecord,
+        leader_epoch: int,
+        now_ms: int,
+        transaction_version: int,
+    ) -> Appended | Refused:
+        """End a transaction here (MISSION T10): what `append_as_leader` does with such a batch, the short way."""
+        producer_id, producer_epoch = producer
+        committed = marker.type is ControlType.COMMIT
+        batch = end_marker_batch(producer_id, producer_epoch, committed, marker.coordinator_epoch, now_ms)
+        header = read_header(batch)
+        refused = self._producers.check_marker(header, marker, transaction_version)
+        if refused is not None:
+            return refused
+        appended = self._append_alone(batch, leader_epoch, now_ms)
+        if isinstance(appended, Appended):
+            completed = self._producers.apply_marker(header, marker, appended.base_offset)
+            if completed is not None and completed.aborted:
+                self._active.add_aborted(
+                    AbortedTransaction(
+                        completed.producer_id, completed.first_offset, completed.last_offset, completed.last_stable_offset
+                    )
+                )
+        return appended
+
+    def _append_alone(self, batch: bytearray, leader_epoch: int, now_ms: int) -> Appended | Refused:
+        offset = self.log_end_offset
+        append_time = NO_APPEND_TIME
+        if self._append_time:
+            stamp(batch, 0, read_header(batch), TimestampType.LOG_APPEND_TIME, now_ms)
+            append_time = now_ms
+        try:
+            refused = self._write_at_end(batch, len(batch) - LOG_OVERHEAD, offset, now_ms, leader_epoch)
+        except StorageFailed as problem:
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(problem))
+        if refused is not None:
+            return refused
+        return Appended(offset, offset, append_time, self.log_start_offset, False)
 
     def _appended_before(self, batch: BatchMetadata) -> Appended:
         append_time = batch.timestamp if self._append_time else NO_APPEND_TIME

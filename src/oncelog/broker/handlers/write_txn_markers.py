@@ -46,7 +46,9 @@ def handle_write_txn_markers(
         )
         for marker in request.markers
     ]
-    return write_markers(node, markers).then(lambda codes: _reply(request, codes))
+    answer: Later[WriteTxnMarkersResponse] = Later()
+    write_markers(node, markers, lambda codes: answer.complete(_reply(request, codes)))
+    return answer
 
 
 def _reply(
