@@ -19,7 +19,7 @@ class PartitionsSchema:
 @stored(versions=(0, 1), flexible_since=1)
 class TransactionLogValue:
     producer_id: i64 = 0
-    # KIP-890: the producer ids before and after, when the epochs of one ran out.
+    # KIP-890: the id the last ended transaction was written under, and the one to go on with once the epochs of this one run out.
     previous_producer_id: Annotated[i64, tagged(0, since=1)] = -1
     next_producer_id: Annotated[i64, tagged(1, since=1)] = -1
     producer_epoch: i16 = 0
@@ -27,7 +27,7 @@ class TransactionLogValue:
     transaction_timeout_ms: i32 = 0
     # The numbers of the transaction states; they are part of the format.
     transaction_status: i8 = 0
-    # Null while nothing is open.
+    # Null in state Empty; an empty list once the transaction is complete.
     transaction_partitions: list[PartitionsSchema] | None = []
     transaction_last_update_timestamp_ms: i64 = 0
     transaction_start_timestamp_ms: i64 = 0
