@@ -60,7 +60,7 @@ def named(message: tuple[type, int]) -> str:
 
 
 def messages(cls: type[Any], version: int) -> st.SearchStrategy[Any]:
-    """Instances whose every field of this version is random; fields of other versions, and those only we know, keep their default."""
+    """Instances with a random value in every field of this version; other versions' fields, and our own, keep their default."""
     return st.integers(0, 2**64 - 1).map(lambda seed: random_message(Random(seed), cls, version))
 
 
