@@ -4,6 +4,8 @@ Every broker and every tool must come to the same partition, so this is Java's a
 32-bit overflow, and Kafka's `abs`, which is 0 for the one integer that has no absolute value.
 """
 
+from functools import lru_cache
+
 _SMALLEST = -(2**31)
 
 
@@ -15,6 +17,7 @@ def java_string_hash(text: str) -> int:
     return value - 2**32 if value >= 2**31 else value
 
 
+@lru_cache(maxsize=4096)
 def coordinator_partition(key: str, partitions: int) -> int:
     """The partition of `__consumer_offsets` (or `__transaction_state`) that holds what belongs to `key`."""
     value = java_string_hash(key)
