@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import confluent_kafka
 import kafka
+import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as AioTopicPartition
 
@@ -317,7 +318,14 @@ def take(output: bytes, at: int, length: int) -> tuple[bytes | None, int]:
     return output[at : at + length], at + length
 
 
-CLIENTS: list[Client] = [Confluent(), KafkaPython(), AioKafka()]
-if shutil.which("kcat"):
-    CLIENTS.append(Kcat())
-BY_NAME = {client.name: client for client in CLIENTS}
+LIBRARIES: list[Client] = [Confluent(), KafkaPython(), AioKafka()]
+KCAT = Kcat()
+with_kcat = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed (apt install kcat)")
+# Those that can be used here; `by_each_client` runs a test once for each, and says so when it skips one.
+CLIENTS: list[Client] = [*LIBRARIES, KCAT] if shutil.which("kcat") else LIBRARIES
+BY_NAME: dict[str, Client] = {client.name: client for client in (*LIBRARIES, KCAT)}
+by_each_client = pytest.mark.parametrize(
+    "producing",
+    [*(pytest.param(client, id=client.name) for client in LIBRARIES), pytest.param(KCAT, id="kcat", marks=with_kcat)],
+)
+by_each_library = pytest.mark.parametrize("producing", LIBRARIES, ids=lambda client: client.name)

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
 
 from tests.brokers import BrokerProcess, StartBroker
-from tests.integration.clients import BY_NAME, Message, kcat
+from tests.integration.clients import BY_NAME, Message, kcat, with_kcat
 from tests.integration.topics import MakeTopic, unique
 
 
@@ -51,7 +51,7 @@ def test_every_client_sees_the_same_cluster(bootstrap: str, broker: BrokerProces
     assert asyncio.run(cluster_of_aiokafka())["cluster_id"] == described.cluster_id
 
 
-@pytest.mark.skipif("kcat" not in BY_NAME, reason="kcat is not installed")
+@with_kcat
 def test_kcat_lists_the_topic(bootstrap: str, make_topic: MakeTopic) -> None:
     topic = make_topic(3)
     assert f'topic "{topic}" with 3 partitions' in kcat(bootstrap, ["-L", "-t", topic]).decode()

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka.admin import AdminClient
 
 from tests.brokers import StartBroker
-from tests.integration.clients import BY_NAME, Message, kcat
+from tests.integration.clients import BY_NAME, Message, kcat, with_kcat
 from tests.integration.topics import unique
 
 
@@ -42,13 +42,17 @@ def produce_with_aiokafka(bootstrap: str, topic: str) -> None:
 
 
 def produce_with_kcat(bootstrap: str, topic: str) -> None:
-    if "kcat" not in BY_NAME:
-        pytest.skip("kcat is not installed")
     kcat(bootstrap, ["-P", "-t", topic], b"first")
 
 
 @pytest.mark.parametrize(
-    "produce", [produce_with_confluent, produce_with_kafka_python, produce_with_aiokafka, produce_with_kcat]
+    "produce",
+    [
+        produce_with_confluent,
+        produce_with_kafka_python,
+        produce_with_aiokafka,
+        pytest.param(produce_with_kcat, marks=with_kcat),
+    ],
 )
 def test_producing_makes_the_topic(bootstrap: str, produce: Callable[[str, str], None]) -> None:
     topic = unique("made")

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tests.brokers import BrokerProcess
-from tests.integration.clients import BY_NAME, CLIENTS, Message
+from tests.integration.clients import BY_NAME, CLIENTS, Client, Message, by_each_client
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 # Repetitive enough that every codec shrinks it, long enough that one batch holds several compressed blocks.
@@ -21,11 +21,11 @@ def codec_on_disk(broker: BrokerProcess, topic: str) -> str:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("producing", [client.name for client in CLIENTS])
+@by_each_client
 def test_every_client_reads_what_another_compressed(
-    broker: BrokerProcess, bootstrap: str, topic: str, codec: str, producing: str
+    broker: BrokerProcess, bootstrap: str, topic: str, codec: str, producing: Client
 ) -> None:
-    BY_NAME[producing].produce(bootstrap, topic, MESSAGES, compression=codec)
+    producing.produce(bootstrap, topic, MESSAGES, compression=codec)
     assert codec_on_disk(broker, topic) == codec
 
     for client in CLIENTS:

@@ -11,7 +11,7 @@ import kafka
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from tests.integration.clients import BY_NAME, Message
+from tests.integration.clients import BY_NAME, Message, with_kcat
 from tests.integration.members import MemberProcess, members, settle, share_evenly
 from tests.integration.topics import MakeTopic
 
@@ -226,7 +226,7 @@ def test_members_of_three_libraries_share_one_group(
     asyncio.run(run())
 
 
-@pytest.mark.skipif("kcat" not in BY_NAME, reason="kcat is not installed")
+@with_kcat
 def test_kcat_reads_as_a_group_member(bootstrap: str, wide_topic: str, group: str) -> None:
     for partition in range(PARTITIONS):
         BY_NAME["kcat"].produce(bootstrap, wide_topic, [Message(b"%d" % partition)], partition=partition)

@@ -6,7 +6,7 @@ import confluent_kafka
 import kafka
 import pytest
 
-from tests.integration.clients import BY_NAME, CLIENTS, LARGE, Client, Message
+from tests.integration.clients import BY_NAME, CLIENTS, LARGE, Client, Message, by_each_client
 from tests.integration.topics import MakeTopic
 
 FIVE_MB = 5 * 1024 * 1024
@@ -14,7 +14,7 @@ FIVE_MB = 5 * 1024 * 1024
 VALUE = random.Random(5).randbytes(FIVE_MB // 2).hex().encode()
 
 
-@pytest.mark.parametrize("producing", CLIENTS, ids=lambda client: client.name)
+@by_each_client
 def test_every_client_sends_and_reads_five_megabytes(bootstrap: str, make_topic: MakeTopic, producing: Client) -> None:
     topic = make_topic(configs={"max.message.bytes": str(LARGE)})
     producing.produce(bootstrap, topic, [Message(b"before"), Message(VALUE, key=b"large"), Message(b"after")])

@@ -2,10 +2,20 @@
 
 import pytest
 
-from tests.integration.clients import BY_NAME, CLIENTS, Client, Message, Received
+from tests.integration.clients import (
+    BY_NAME,
+    CLIENTS,
+    KCAT,
+    LIBRARIES,
+    Client,
+    Message,
+    Received,
+    by_each_client,
+    by_each_library,
+    with_kcat,
+)
 from tests.integration.topics import MakeTopic
 
-LIBRDKAFKA = [client for client in CLIENTS if client.name in ("confluent-kafka", "kcat")]
 ALL_BYTES = bytes(range(256))
 EVERYBODY_CAN_SEND = [
     Message(value=b"plain"),
@@ -34,7 +44,7 @@ def contents(messages: list[Message] | list[Received]) -> list[tuple[object, ...
     return [(message.key, message.value, message.headers) for message in messages]
 
 
-@pytest.mark.parametrize("producing", CLIENTS, ids=lambda client: client.name)
+@by_each_client
 def test_every_client_reads_the_same_record(bootstrap: str, topic: str, producing: Client) -> None:
     producing.produce(bootstrap, topic, EVERYBODY_CAN_SEND)
 
@@ -43,7 +53,9 @@ def test_every_client_reads_the_same_record(bootstrap: str, topic: str, producin
         assert contents(received) == contents(EVERYBODY_CAN_SEND), client.name
 
 
-@pytest.mark.parametrize("producing", LIBRDKAFKA, ids=lambda client: client.name)
+@pytest.mark.parametrize(
+    "producing", [BY_NAME["confluent-kafka"], pytest.param(KCAT, marks=with_kcat)], ids=["confluent-kafka", "kcat"]
+)
 def test_nulls_that_only_some_clients_send(bootstrap: str, topic: str, producing: Client) -> None:
     producing.produce(bootstrap, topic, ONLY_LIBRDKAFKA_CAN_SEND)
 
@@ -51,14 +63,14 @@ def test_nulls_that_only_some_clients_send(bootstrap: str, topic: str, producing
         assert contents(client.read(bootstrap, topic, 2)) == contents(ONLY_LIBRDKAFKA_CAN_SEND), client.name
 
 
-@pytest.mark.parametrize("producing", ["confluent-kafka", "kafka-python", "aiokafka"])
+@by_each_library
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_any_byte_comes_through(bootstrap: str, topic: str, producing: str, codec: str) -> None:
-    BY_NAME[producing].produce(bootstrap, topic, ONLY_LIBRARIES_CAN_SEND, compression=codec)
+def test_any_byte_comes_through(bootstrap: str, topic: str, producing: Client, codec: str) -> None:
+    producing.produce(bootstrap, topic, ONLY_LIBRARIES_CAN_SEND, compression=codec)
 
-    for name in ("confluent-kafka", "kafka-python", "aiokafka"):
-        received = BY_NAME[name].read(bootstrap, topic, len(ONLY_LIBRARIES_CAN_SEND))
-        assert contents(received) == contents(ONLY_LIBRARIES_CAN_SEND), name
+    for client in LIBRARIES:
+        received = client.read(bootstrap, topic, len(ONLY_LIBRARIES_CAN_SEND))
+        assert contents(received) == contents(ONLY_LIBRARIES_CAN_SEND), client.name
 
 
 def test_a_compacted_topic_refuses_a_null_key(bootstrap: str, make_topic: MakeTopic) -> None:

@@ -10,7 +10,17 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.integration.clients import BY_NAME, CLIENTS, Client, Message, from_confluent, kcat
+from tests.integration.clients import (
+    BY_NAME,
+    CLIENTS,
+    Client,
+    Message,
+    by_each_client,
+    by_each_library,
+    from_confluent,
+    kcat,
+    with_kcat,
+)
 from tests.integration.topics import MakeTopic
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
@@ -20,12 +30,12 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-@pytest.mark.parametrize("producing", ["confluent-kafka", "kafka-python", "aiokafka"])
-def test_create_time_is_the_senders(bootstrap: str, topic: str, producing: str) -> None:
+@by_each_library
+def test_create_time_is_the_senders(bootstrap: str, topic: str, producing: Client) -> None:
     start = now_ms() - 1_000_000
     # Not in order: a record's own time is kept, whatever its neighbours in the batch say.
     sent = [start + step for step in (0, 500, 250, 100_000, 99_000, 7)]
-    BY_NAME[producing].produce(bootstrap, topic, [Message(b"x", timestamp_ms=at) for at in sent])
+    producing.produce(bootstrap, topic, [Message(b"x", timestamp_ms=at) for at in sent])
 
     for client in CLIENTS:
         received = client.read(bootstrap, topic, len(sent))
@@ -33,7 +43,7 @@ def test_create_time_is_the_senders(bootstrap: str, topic: str, producing: str) 
         assert {message.timestamp_type for message in received} <= {CREATE_TIME, None}, client.name
 
 
-@pytest.mark.parametrize("producing", CLIENTS, ids=lambda client: client.name)
+@by_each_client
 def test_log_append_time_is_the_brokers(bootstrap: str, make_topic: MakeTopic, producing: Client) -> None:
     topic = make_topic(configs={"message.timestamp.type": "LogAppendTime"})
     before = now_ms()
@@ -157,8 +167,7 @@ def test_an_empty_partition_has_no_highest_timestamp(topic: str, admin: AdminCli
     assert (found.offset, found.timestamp) == (-1, -1)
 
 
+@with_kcat
 def test_kcat_asks_for_offsets_by_time(bootstrap: str, timed_topic: str) -> None:
-    if "kcat" not in BY_NAME:
-        pytest.skip("kcat is not installed")
     out = kcat(bootstrap, ["-Q", "-t", f"{timed_topic}:0:{BASE + 101}"])
     assert out.strip().endswith(b"offset 2")
