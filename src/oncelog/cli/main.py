@@ -11,6 +11,8 @@ import oncelog
 COMMANDS = {
     "serve": "run a broker until it is told to stop",
     "demo": "produce and consume through a real client, and count what arrived",
+    "transactions": "list, describe and abort transactions, and find hanging ones",
+    "explain-lag": "what holds back the last stable offset of a topic, and what to do about it",
 }
 
 
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["help"]:
-        given = [*given[1:2], "--help"]
+        given = [*given[1:], "--help"]
     # Only the command that is called describes its arguments: starting `serve` must not pay for the others.
     for name, purpose in COMMANDS.items():
         description = purpose[:1].upper() + purpose[1:] + "."
@@ -45,4 +47,4 @@ def _layout(prog: str) -> argparse.HelpFormatter:
 
 
 def _module(command: str) -> ModuleType:
-    return import_module(f"oncelog.cli.{command}")
+    return import_module(f"oncelog.cli.{command.replace('-', '_')}")
