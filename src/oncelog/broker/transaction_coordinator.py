@@ -10,7 +10,6 @@ transaction begins after Complete is.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -199,7 +198,7 @@ class TransactionCoordinator:
             why = drawn.why if isinstance(drawn, Refused) else "adding partitions takes no producer id"
             self._reply(lane, asked, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, why))
         else:
-            asked.command = replace(asked.command, new_producer_id=drawn)
+            asked.command = asked.command._replace(new_producer_id=drawn)
             self._carry_out(lane, asked)
 
     def _reply(self, lane: _Lane, asked: _Asked, reply: Answer) -> None:

@@ -4,7 +4,7 @@ The first partition starts the transaction and its clock. Partitions are stored 
 finishes the transaction must know where its markers belong.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import ProducerIdentity
@@ -15,8 +15,7 @@ from oncelog.transactions.states import State
 from oncelog.transactions.transaction import Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(NamedTuple):
     transactional_id: str
     producer: ProducerIdentity
     partitions: frozenset[TopicPartition]

@@ -4,32 +4,30 @@ A step is `Decision(transaction, reply)`: the transaction is what is to be store
 what the client hears once it is stored. If the stored transaction is prepared, markers follow; nobody needs to say so twice.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple, final
 
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.transactions.transaction import Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     reply: ProducerIdentity
     transaction: Transaction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class Wait:
     """Ask again when the markers of the last transaction are out. That takes less than sending the client away and back."""
 
 
-@dataclass(frozen=True, slots=True)
-class AbortFirst:
+class AbortFirst(NamedTuple):
     """An open transaction stands in the way: store this Prepare, let its markers go out, then ask again."""
 
     transaction: Transaction
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class NeedProducerId:
     """Ask again with a producer id nobody has had."""
 

@@ -10,7 +10,7 @@ delayed end of an earlier transaction that meets a later one cannot be told from
 the epoch, also of an empty transaction: an end that comes late carries an old epoch and is refused.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdentity
@@ -21,8 +21,7 @@ from oncelog.transactions.states import State
 from oncelog.transactions.transaction import EPOCH_BUMP_SINCE, MAX_EPOCH, NO_PARTITIONS, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     transactional_id: str
     producer: ProducerIdentity
     committed: bool

@@ -4,7 +4,7 @@ Whoever held it before is fenced from here on: the epoch that goes out is above 
 markers. What the predecessor left open is aborted first, what it had prepared is finished first.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, ProducerIdentity
@@ -15,8 +15,7 @@ from oncelog.transactions.states import State
 from oncelog.transactions.transaction import MAX_EPOCH, NO_PARTITIONS, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Initialise:
+class Initialise(NamedTuple):
     transactional_id: str
     timeout_ms: int
     #: What a running producer that wants a fresh epoch believes to be (KIP-360); None for a new instance.

@@ -10,6 +10,7 @@ Pure: it says what to send and takes in what came back. A broker that is this no
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.topic_partition import TopicPartition
@@ -27,8 +28,7 @@ GONE = Gone.GONE
 LeaderOf = Callable[[TopicPartition], int | Gone | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(NamedTuple):
     """The end of one transaction for some partitions of one broker."""
 
     transactional_id: str

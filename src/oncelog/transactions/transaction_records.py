@@ -4,6 +4,10 @@ Under v1 rules Kafka writes version 0 of the value, which has no place for v2's 
 clients. So an older broker that takes over the log understands what it can serve.
 """
 
+from functools import lru_cache
+from struct import Struct
+
+from oncelog.model.producer_identity import NO_PRODUCER_ID
 from oncelog.model.topic_partition import TopicPartition
 from oncelog.protocol.codec import decode_versioned, encode_versioned, version_of
 from oncelog.protocol.messages.internal.transaction_log import PartitionsSchema, TransactionLogKey, TransactionLogValue
@@ -11,6 +15,13 @@ from oncelog.transactions.states import State
 from oncelog.transactions.transaction import EPOCH_BUMP_SINCE, Transaction
 
 KEY_VERSION = 0
+
+#: The value around its partitions: version, producer id and epoch, timeout, state; last update and start.
+_BEFORE_PARTITIONS = Struct(">hqhib")
+_AFTER_PARTITIONS = Struct(">qq")
+#: Tag, size, and the field.
+_TAGGED_ID = Struct(">BBq")
+_TAGGED_VERSION = Struct(">BBh")
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -25,25 +36,46 @@ def decode_key(key: bytes) -> str | None:
 
 
 def encode_value(transaction: Transaction) -> bytes:
+    """What the codec makes of a TransactionLogValue, put together by hand: it is written three times per transaction."""
+    # Kafka leaves the partitions null for an id that has had none since it was initialised.
+    partitions = None if transaction.state is State.EMPTY else transaction.partitions
+    flexible = transaction.client_version >= EPOCH_BUMP_SINCE
+    encoded = [
+        _BEFORE_PARTITIONS.pack(
+            1 if flexible else 0,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            transaction.timeout_ms,
+            transaction.state,
+        ),
+        _encoded_partitions(partitions, flexible),
+        _AFTER_PARTITIONS.pack(transaction.last_update_ms, transaction.start_ms),
+    ]
+    if flexible:
+        encoded.append(_tagged_fields(transaction))
+    return b"".join(encoded)
+
+
+@lru_cache(maxsize=1024)
+def _encoded_partitions(partitions: frozenset[TopicPartition] | None, flexible: bool) -> bytes:
+    """The middle of the value. Kept, since a transaction's records, and one transaction after the other, name the same ones."""
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
+    for topic, partition in sorted(partitions or ()):
         by_topic.setdefault(topic, []).append(partition)
-    value = TransactionLogValue(
-        producer_id=transaction.producer_id,
-        previous_producer_id=transaction.previous_producer_id,
-        next_producer_id=transaction.next_producer_id,
-        producer_epoch=transaction.producer_epoch,
-        transaction_timeout_ms=transaction.timeout_ms,
-        transaction_status=transaction.state,
-        # Kafka leaves the field null for an id that has never had a partition since it was initialised.
-        transaction_partitions=None
-        if transaction.state is State.EMPTY
-        else [PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()],
-        transaction_last_update_timestamp_ms=transaction.last_update_ms,
-        transaction_start_timestamp_ms=transaction.start_ms,
-        client_transaction_version=transaction.client_version,
-    )
-    return encode_versioned(value, 1 if transaction.client_version >= EPOCH_BUMP_SINCE else 0)
+    schemas = [PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()]
+    value = TransactionLogValue(transaction_partitions=None if partitions is None else schemas)
+    whole = encode_versioned(value, 1 if flexible else 0)
+    return whole[_BEFORE_PARTITIONS.size : len(whole) - _AFTER_PARTITIONS.size - (1 if flexible else 0)]
+
+
+def _tagged_fields(transaction: Transaction) -> bytes:
+    fields = []
+    if transaction.previous_producer_id != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(0, 8, transaction.previous_producer_id))
+    if transaction.next_producer_id != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(1, 8, transaction.next_producer_id))
+    fields.append(_TAGGED_VERSION.pack(2, 2, transaction.client_version))
+    return b"".join((bytes((len(fields),)), *fields))
 
 
 def decode_value(transactional_id: str, data: bytes) -> Transaction:
