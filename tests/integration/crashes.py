@@ -42,7 +42,7 @@ class CrashRounds:
             for number in range(rounds):
                 self._live()
                 # What is acknowledged by now must be there for ever, whatever happens next.
-                promised = {at: len(found) for at, found in producing.ledger.acknowledged.items()}
+                promised = self.promised()
                 self.broker.kill()
                 after_kill(number)
                 if self.chance.random() < 0.15:
@@ -57,6 +57,10 @@ class CrashRounds:
         self.broker.stop()
         for partition in range(PARTITIONS):
             check_files(self.directory(partition))
+
+    def promised(self) -> dict[int, int]:
+        """How many messages of each partition are acknowledged by now."""
+        return {at: len(found) for at, found in self.producing.ledger.acknowledged.items()}
 
     def directory(self, partition: int) -> Path:
         return self.broker.data_directory / f"{self.topic}-{partition}"

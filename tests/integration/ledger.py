@@ -159,8 +159,12 @@ class ProducingThread:
             self.finish()
         else:
             # The test has failed already: nobody may be there to acknowledge anything.
-            self._stop_sending()
-            self._producer.purge()
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Send no more, and forget what is not acknowledged."""
+        self._stop_sending()
+        self._producer.purge()
 
     def _stop_sending(self) -> None:
         self._end.set()
