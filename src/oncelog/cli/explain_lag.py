@@ -46,11 +46,9 @@ def _explain(arguments: argparse.Namespace, brokers: Brokers) -> int:
         return OK
     headings = ("partition", "high watermark", "last stable offset", "held back", "held by")
     print(table(headings, [_row(lag, now) for lag in lags]))
-    for lag in lags:
-        for number, holder in enumerate(lag.holders):
-            behind = "" if number == 0 else ", behind the one before"
-            print(f"\n{lag.partition}: open since offset {holder.transaction.start_offset}{behind}")
-            print(named_values(_details(arguments, holder, now), indent="  "))
+    for holders in _by_transaction(lags):
+        print(f"\n{_whose(holders[0])}")
+        print(named_values(_details(arguments, holders, now), indent="  "))
     if not any(lag.held_back for lag in lags):
         print("\nNothing is held back: read_committed readers may read to the high watermark.")
     return OK
@@ -68,29 +66,41 @@ def _row(lag: PartitionLag, now: int) -> tuple[object, ...]:
     return lag.partition, lag.high_watermark, lag.last_stable_offset, lag.held_back, held_by
 
 
-def _details(arguments: argparse.Namespace, holder: Holder, now: int) -> list[tuple[str, object]]:
+def _by_transaction(lags: list[PartitionLag]) -> list[list[Holder]]:
+    """Who holds something back, each with all the partitions it is open in. Hanging ones are ended partition by partition."""
+    groups: dict[object, list[Holder]] = {}
+    for lag in lags:
+        for holder in lag.holders:
+            found = holder.transaction
+            key = found if holder.hanging else (found.producer_id, found.producer_epoch)
+            groups.setdefault(key, []).append(holder)
+    return [*groups.values()]
+
+
+def _details(arguments: argparse.Namespace, holders: list[Holder], now: int) -> list[tuple[str, object]]:
+    holder = holders[0]
     found, known = holder.transaction, holder.description
-    details: list[tuple[str, object]] = []
-    if known is not None:
-        details.append(("transactional id", known.transactional_id))
-    details += [
+    last_write_ms = max(each.transaction.last_timestamp_ms for each in holders)
+    open_since = ", ".join(f"{each.transaction.partition} offset {each.transaction.start_offset}" for each in holders)
+    details: list[tuple[str, object]] = [
         ("producer", f"{found.producer_id}, epoch {found.producer_epoch}"),
         ("state", _state(holder, now)),
-        ("last write", f"{format_time(found.last_timestamp_ms)}, {format_duration(now - found.last_timestamp_ms)} ago"),
+        ("open since", open_since),
+        ("last write", f"{format_time(last_write_ms)}, {format_duration(now - last_write_ms)} ago"),
     ]
     if known is not None and known.is_open and not holder.hanging:
         details.append(("timeout", "none" if known.timeout_ms == NO_TIMEOUT_MS else format_duration(known.timeout_ms)))
     if known is not None:
         details.append(("last client", client_of(known) or "unknown"))
     what, command = _what_to_do(arguments, holder, now)
-    details.append(("what to do", what if command is None else f"{what}\n{command}"))
+    details.append(("what to do", what if command is None else f"{what}:\n{command}"))
     return details
 
 
 def _whose(holder: Holder) -> str:
     if holder.description is None:
         return f"producer {holder.transaction.producer_id}"
-    return holder.description.transactional_id
+    return f'"{holder.description.transactional_id}"'
 
 
 def _state(holder: Holder, now: int) -> str:
@@ -103,7 +113,7 @@ def _what_to_do(arguments: argparse.Namespace, holder: Holder, now: int) -> tupl
     """A sentence, and a command where one helps."""
     known = holder.description
     if holder.hanging or known is None:
-        return "no coordinator will ever end it; abort it:", abort_command(arguments, holder.transaction)
+        return "no coordinator will ever end it; abort it", abort_command(arguments, holder.transaction)
     if known.is_prepared:
         outcome = "committed" if known.state == "PrepareCommit" else "aborted"
         missing = ", ".join(map(str, sorted(known.partitions)))
@@ -112,15 +122,15 @@ def _what_to_do(arguments: argparse.Namespace, holder: Holder, now: int) -> tupl
     left_ms = _left_ms(known, now)
     if left_ms is None:
         return (
-            "it has no timeout (two-phase commit): have its application finish it, or abort it and fence its producer:",
+            "it has no timeout (two-phase commit): have its application finish it, or abort it and fence its producer",
             command,
         )
     if left_ms > 0:
         return (
-            f"wait: its timeout ends it in {format_duration(left_ms)}; or abort it and fence its producer now:",
+            f"wait: its timeout ends it in {format_duration(left_ms)}; or abort it and fence its producer now",
             command,
         )
-    return "wait: its timeout is over, and its coordinator aborts it when it next looks; or abort it now:", command
+    return "wait: its timeout is over, and its coordinator aborts it when it next looks; or abort it now", command
 
 
 def _left_ms(known: TransactionDescription, now: int) -> int | None:

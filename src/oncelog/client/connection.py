@@ -80,6 +80,7 @@ class Connection:
             self._socket.sendall(frame)
             (size,) = _SIZE.unpack(self._receive(_SIZE.size))
             if not _SIZE.size <= size <= LARGEST_RESPONSE:
+                self.close()
                 raise Fatal(f"{self.address} does not speak the Kafka protocol (or wants TLS)")
             return self._receive(size)
         except OSError as problem:
