@@ -13,6 +13,7 @@ from oncelog.records.builder import build_batch
 from oncelog.records.compression import Compression, Undecompressable, compress, decompress
 from oncelog.records.control import read_control_record
 from oncelog.records.record import Record, read_all_records, read_records
+from oncelog.records.scan import scan_records, scan_records_in_python
 from oncelog.records.validation import Produced, ProduceRules, RecordsRefused, refuse_for_version, validate_produced
 from oncelog.records.walk import walk_records, walk_records_in_python
 
@@ -82,6 +83,7 @@ def test_damaged_records_inside_compressed_data(seed: int) -> None:
         for _ in range(chance.randrange(1, 3)):
             data[chance.randrange(len(data))] = chance.randrange(256)
         assert walk_records(data, 0, len(data), 6) == walk_records_in_python(data, 0, len(data), 6)
+        assert scan_records(data, 0, 6) == scan_records_in_python(data, 0, 6)
         packed = compress(Compression.LZ4, bytes(data))
         batch = bytearray(whole_batch(header._replace(attributes=Compression.LZ4), packed))
         read_everything(bytes(batch))

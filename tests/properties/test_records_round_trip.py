@@ -10,6 +10,7 @@ from oncelog.records.batch import crc_matches, read_header
 from oncelog.records.builder import build_batch
 from oncelog.records.compression import Compression
 from oncelog.records.record import Record, read_records
+from oncelog.records.scan import scan_records, scan_records_in_python
 from oncelog.records.validation import LONGEST_TIME_MS, Produced, ProduceRules, validate_produced
 from oncelog.records.walk import walk_records, walk_records_in_python
 
@@ -102,3 +103,4 @@ def test_the_kernel_and_python_agree_on_damaged_records_too(content, damage, cou
         payload[position % len(payload)] = byte
 
     assert walk_records(payload, 0, len(payload), count) == walk_records_in_python(payload, 0, len(payload), count)
+    assert scan_records(payload, 0, count) == scan_records_in_python(payload, 0, count)

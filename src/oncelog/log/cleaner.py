@@ -20,7 +20,7 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from oncelog.log.cleaner_batch import ScannedRecord, scan_records, with_records, without_records
+from oncelog.log.cleaner_batch import scan_in_turns, with_records, without_records
 from oncelog.log.cleaner_offset_map import DEFAULT_MAX_KEYS, NOTHING_READ, OffsetMap
 from oncelog.log.cleaner_plan import CleaningPlan, group_segments, plan_cleaning
 from oncelog.log.cleaner_reader import BatchReader, Blocking, Step
@@ -31,6 +31,7 @@ from oncelog.log.storage import StorageFailed
 from oncelog.records.batch import BatchHeader, read_header
 from oncelog.records.control import read_control_record
 from oncelog.records.record import records_payload
+from oncelog.records.scan import ScannedRecord
 
 #: How many records are looked at in one turn: about half a millisecond's work. Bytes count, too, for reading and writing them.
 RECORDS_PER_TURN = 256
@@ -160,15 +161,21 @@ class CleaningRound:
             self._transactions.meet_marker(header, kind)
         elif not self._transactions.meet_data(header) and header.record_count:
             payload = bytes(records_payload(reader.batch, 0, header))
-            for number, record in enumerate(scan_records(payload, header.record_count), 1):
-                if number % RECORDS_PER_TURN == 0:
-                    yield None
-                offset = header.base_offset + record.offset_delta
-                if record.key is None or offset < self._plan.first_dirty_offset:
-                    continue
-                if not self._offsets.put(record.key, offset):
+            for portion in scan_in_turns(payload, header.record_count, RECORDS_PER_TURN):
+                if not self._note_keys(header, portion):
                     return False
+                if len(portion) == RECORDS_PER_TURN:
+                    yield None
         self._offsets.latest_offset = max(self._offsets.latest_offset, header.last_offset)
+        return True
+
+    def _note_keys(self, header: BatchHeader, records: Sequence[ScannedRecord]) -> bool:
+        """False if no more keys fit."""
+        put, first_dirty_offset, base_offset = self._offsets.put, self._plan.first_dirty_offset, header.base_offset
+        for _, _, _, offset_delta, _, key, _ in records:
+            offset = base_offset + offset_delta
+            if key is not None and offset >= first_dirty_offset and not put(key, offset):
+                return False
         return True
 
     def _end_of(self, number: int) -> int:
@@ -228,23 +235,27 @@ class CleaningRound:
         payload = b""
         if not discarded and header.record_count:
             payload = bytes(records_payload(reader.batch, 0, header))
-            for number, record in enumerate(scan_records(payload, header.record_count), 1):
-                if number % RECORDS_PER_TURN == 0:
+            for portion in scan_in_turns(payload, header.record_count, RECORDS_PER_TURN):
+                retained += portion if header.is_control else self._staying(header, portion)
+                if len(portion) == RECORDS_PER_TURN:
                     yield None
-                if header.is_control or self._stays(header, record):
-                    retained.append(record)
         if retained:
             _write(cleaned, self._written_anew(reader, payload, retained, marker_of_nothing))
         elif header.next_offset == self._end_offset or _tells_of_producer(header, last_offsets):
             _write(cleaned, without_records(header))
 
-    def _stays(self, header: BatchHeader, record: ScannedRecord) -> bool:
-        offset = header.base_offset + record.offset_delta
-        if offset > self._offsets.latest_offset:
-            return True
-        if record.key is None or self._offsets.is_superseded(record.key, offset):
-            return False
-        return not (record.is_tombstone and self._horizon_passed(header))
+    def _staying(self, header: BatchHeader, records: Sequence[ScannedRecord]) -> list[ScannedRecord]:
+        latest_offset, is_superseded = self._offsets.latest_offset, self._offsets.is_superseded
+        without_tombstones, base_offset = self._horizon_passed(header), header.base_offset
+        staying = []
+        for record in records:
+            _, _, _, offset_delta, _, key, is_tombstone = record
+            offset = base_offset + offset_delta
+            if offset <= latest_offset:
+                if key is None or is_superseded(key, offset) or (is_tombstone and without_tombstones):
+                    continue
+            staying.append(record)
+        return staying
 
     def _horizon_passed(self, header: BatchHeader) -> bool:
         horizon_ms = header.delete_horizon_ms
@@ -255,7 +266,7 @@ class CleaningRound:
     ) -> bytes | memoryview:
         header = reader.header
         horizon_ms = None
-        if not header.has_delete_horizon and (marker_of_nothing or any(record.is_tombstone for record in retained)):
+        if not header.has_delete_horizon and (marker_of_nothing or any(record[6] for record in retained)):
             horizon_ms = self._now_ms + self._log.config.delete_retention_ms
         if horizon_ms is None and len(retained) == header.record_count:
             return reader.batch

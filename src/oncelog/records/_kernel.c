@@ -1,4 +1,5 @@
-/* Walks the records of one record batch. The same walk stands in walk.py in Python, with the words; tests hold the two together.
+/* Goes over the records of one record batch: the walk of walk.py and the scan of scan.py, which stand there in Python with the
+ * words; tests hold the two together.
  *
  * The bytes come from strangers. Every read goes through `read_varint` or is bounded by a length that was compared with the bytes
  * left (`end - at`) before it is used; nothing is allocated but the answer. A cursor never passes `end`.
@@ -129,9 +130,64 @@ static PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *const *argu
                          (long long)walked.greatest);
 }
 
+/* The tuple scan.py describes, for the record at `*at`, which is then behind it. NULL without an error set if it is none. */
+static PyObject *scan_record(const uint8_t *start, const uint8_t **at, const uint8_t *end)
+{
+    int64_t length, timestamp_delta, offset_delta, key_length, value_length;
+    const uint8_t *record = *at;
+    if (!read_varint(at, end, 32, &length) || length < 1 || length > end - *at)
+        return NULL;
+    const uint8_t *cursor = *at + 1, *record_end = *at + length;
+    if (!read_varint(&cursor, record_end, 64, &timestamp_delta))
+        return NULL;
+    const uint8_t *behind_timestamp = cursor;
+    if (!read_varint(&cursor, record_end, 32, &offset_delta) || skip_bytes(&cursor, record_end, -1, &key_length))
+        return NULL;
+    const char *key_end = (const char *)cursor;
+    if (skip_bytes(&cursor, record_end, -1, &value_length))
+        return NULL;
+    *at = record_end;
+    PyObject *key = key_length < 0 ? Py_NewRef(Py_None) : PyBytes_FromStringAndSize(key_end - key_length, key_length);
+    if (key == NULL)
+        return NULL;
+    return Py_BuildValue("(nnnLLNO)", record - start, record_end - start, behind_timestamp - start, (long long)offset_delta,
+                         (long long)timestamp_delta, key, value_length < 0 ? Py_True : Py_False);
+}
+
+static PyObject *scan_records(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t given)
+{
+    if (given != 3) {
+        PyErr_SetString(PyExc_TypeError, "scan_records(payload, position, count)");
+        return NULL;
+    }
+    Py_ssize_t position = PyLong_AsSsize_t(arguments[1]);
+    Py_ssize_t count = PyLong_AsSsize_t(arguments[2]);
+    Py_buffer payload;
+    if (PyErr_Occurred() || PyObject_GetBuffer(arguments[0], &payload, PyBUF_SIMPLE) < 0)
+        return NULL;
+    PyObject *found = NULL;
+    if (position < 0 || position > payload.len)
+        PyErr_SetString(PyExc_ValueError, "the position must lie inside the payload");
+    else
+        found = PyList_New(0);
+    const uint8_t *start = payload.buf, *end = start + payload.len, *at = start + position;
+    while (found != NULL && count-- > 0) {
+        PyObject *record = scan_record(start, &at, end);
+        if (record == NULL || PyList_Append(found, record) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(record);
+    }
+    PyBuffer_Release(&payload);
+    if (found == NULL && !PyErr_Occurred())
+        Py_RETURN_NONE;
+    return found;
+}
+
 static PyMethodDef methods[] = {
     {"walk_records", (PyCFunction)(void (*)(void))walk_records, METH_FASTCALL,
      "walk_records(data, position, end, count) -> (fault, index, first_null_key, least, greatest)"},
+    {"scan_records", (PyCFunction)(void (*)(void))scan_records, METH_FASTCALL,
+     "scan_records(payload, position, count) -> [(start, end, behind_timestamp, offset_delta, timestamp_delta, key, tombstone)]"},
     {NULL, NULL, 0, NULL},
 };
 
