@@ -136,9 +136,6 @@ class GroupCoordinator:
 
     def forget_topic(self, topic: str) -> None:
         """The topic was deleted, and with it what groups had committed for it."""
-        if topic == CONSUMER_OFFSETS:
-            self._shards.clear()
-            self._partition_count = self._node.config.offsets_topic_num_partitions
         for group in list(self.groups()):
             self.run(ForgetTopic(group.group_id, topic))
 
