@@ -59,6 +59,7 @@ def _confirm(arguments: argparse.Namespace, description: TransactionDescription)
     )
     if not sys.stdin.isatty():
         raise Misused(f"{told} Give --yes if that is wanted.")
-    print(told, file=sys.stderr)
-    if input("Abort it? [y/N] ").strip().lower() not in ("y", "yes"):
+    # Standard output is for the result, which may be JSON.
+    print(f"{told}\nAbort it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Misused("nothing was aborted")

@@ -24,6 +24,10 @@ from oncelog.model.topic_partition import TopicPartition
 
 def find_hanging_transactions(arguments: argparse.Namespace, brokers: Brokers) -> int:
     view = view_of_topic(brokers, arguments.topic) if arguments.topic else brokers.view()
+    if arguments.broker is not None and arguments.broker not in view.brokers:
+        raise Misused(
+            f"there is no broker {arguments.broker} in this cluster: it has {', '.join(map(str, view.brokers))}"
+        )
     partitions = [
         partition
         for partition, known in view.partitions.items()

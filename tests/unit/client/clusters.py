@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from oncelog.client.brokers import Brokers
 from oncelog.model.error_code import ErrorCode
@@ -21,6 +22,12 @@ from oncelog.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from oncelog.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from oncelog.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from oncelog.protocol.messages.list_transactions import TransactionState as ListedState
 from oncelog.protocol.messages.metadata import (
@@ -31,6 +38,8 @@ from oncelog.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.unit.client.scripted_broker import ScriptedBroker
+
+T = TypeVar("T")
 
 TOPIC = "orders"
 
@@ -44,6 +53,8 @@ class Known:
     partitions: Sequence[int] = ()
     state: str = "Ongoing"
     producer_epoch: int = 0
+    timeout_ms: int = 60_000
+    start_ms: int = 1_000
 
 
 @dataclass
@@ -54,6 +65,8 @@ class ScriptedCluster:
     transactions: dict[str, Known] = field(default_factory=dict)
     #: Per partition, what DescribeProducers answers: the last of several goes on for ever.
     open: dict[int, list[list[ProducerState]]] = field(default_factory=dict)
+    #: Per partition, its last stable offset and its high watermark; the last of several goes on for ever.
+    ends: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     brokers: list[ScriptedBroker] = field(default_factory=list)
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
@@ -107,8 +120,8 @@ class ScriptedCluster:
                     transaction_state=known.state,
                     producer_id=known.producer_id,
                     producer_epoch=known.producer_epoch,
-                    transaction_timeout_ms=60_000,
-                    transaction_start_time_ms=1_000,
+                    transaction_timeout_ms=known.timeout_ms,
+                    transaction_start_time_ms=known.start_ms,
                     topics=[TopicData(topic=TOPIC, partitions=[*known.partitions])],
                 )
             )
@@ -119,10 +132,19 @@ class ScriptedCluster:
         answers = []
         for index in topic.partition_indexes:
             assert self.leaders[index] == node_id, "asked the wrong broker"
-            looks = self.open.get(index, [[]])
-            producers = looks.pop(0) if len(looks) > 1 else looks[0]
-            answers.append(PartitionResponse(partition_index=index, active_producers=producers))
+            answers.append(PartitionResponse(partition_index=index, active_producers=_next(self.open.get(index, [[]]))))
         return DescribeProducersResponse(topics=[TopicResponse(name=TOPIC, partitions=answers)])
+
+    def list_offsets(self, node_id: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        (topic,) = request.topics
+        answers = []
+        for asked in topic.partitions:
+            assert self.leaders[asked.partition_index] == node_id, "asked the wrong broker"
+            assert (request.replica_id, asked.timestamp) == (-1, -1), "not a consumer that asks for the end"
+            ends = self.ends.get(asked.partition_index, [(0, 0)])
+            offset = ends[0][0] if request.isolation_level == 1 else _next(ends)[1]
+            answers.append(ListOffsetsPartitionResponse(partition_index=asked.partition_index, offset=offset))
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name=TOPIC, partitions=answers)])
 
     @contextmanager
     def running(self) -> Iterator[Brokers]:
@@ -134,11 +156,16 @@ class ScriptedCluster:
                     ApiKey.FIND_COORDINATOR: self.find_coordinator,
                     ApiKey.LIST_TRANSACTIONS: lambda asked, at=node_id: self.list_transactions(at, asked),
                     ApiKey.DESCRIBE_TRANSACTIONS: lambda asked, at=node_id: self.describe_transactions(at, asked),
+                    ApiKey.LIST_OFFSETS: lambda asked, at=node_id: self.list_offsets(at, asked),
                     ApiKey.DESCRIBE_PRODUCERS: lambda asked, at=node_id: self.describe_producers(at, asked),
                 }
                 self.brokers.append(stack.enter_context(ScriptedBroker(answers)))
             with Brokers([self.brokers[0].address], "test") as brokers:
                 yield brokers
+
+
+def _next(looks: list[T]) -> T:
+    return looks.pop(0) if len(looks) > 1 else looks[0]
 
 
 def producer(producer_id: int, start_offset: int, last_timestamp: int = 0, epoch: int = 0) -> ProducerState:
