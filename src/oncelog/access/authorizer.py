@@ -5,6 +5,7 @@ so that no handler changes when they come.
 """
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 
@@ -39,6 +40,7 @@ class Resource(NamedTuple):
 CLUSTER = Resource(ResourceType.CLUSTER, "kafka-cluster")
 
 
+@lru_cache(maxsize=4096)  # asked for every produce and fetch, mostly of the same topics
 def topic(name: str) -> Resource:
     return Resource(ResourceType.TOPIC, name)
 

@@ -51,6 +51,7 @@ class _Slot:
 class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "caller",
+        "spoke",
         "used_ms",
         "_server",
         "_node",
@@ -73,6 +74,8 @@ class Connection(asyncio.BufferedProtocol):
         self._node = server.node
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self.caller = Caller("", 0, "PLAINTEXT")
+        #: Whether anything came since the server last looked, and when it last saw that something had.
+        self.spoke = True
         self.used_ms = 0
         #: The connection's own buffer; None while it shares the server's scratch.
         self._buffer: bytearray | None = None
@@ -225,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
     # Handling
 
     def _handle(self, frame: memoryview) -> None:
-        self.used_ms = self._node.clock.monotonic_ms()
+        self.spoke = True
         api_key, version, correlation_id = _API_VERSION_AND_CORRELATION.unpack_from(frame, 0)
         found = route(api_key, version)
         if found is None:

@@ -108,6 +108,8 @@ class Broker:
         """Answer no more, put everything on disk, and leave the mark of a clean stop."""
         if self._listener is not None:
             self._listener.close()
+        # Members of groups that wait for an answer get one, so that they look for their coordinator again at once.
+        self.node.groups.close()
         for connection in list(self._connections):
             connection.close("the broker is stopping")
         # One turn, so that what was just written to the sockets leaves.
@@ -115,7 +117,6 @@ class Broker:
         self._background.stop()
         self._sweeping.cancel()
         self.node.room.close()
-        self.node.groups.close()
         self.node.partitions.close()
         self._store.close()
         self._directory.mark_clean_shutdown()
@@ -153,6 +154,9 @@ class Broker:
         now_ms = self.node.clock.monotonic_ms()
         idle_limit_ms = self.config.connections_max_idle_ms
         for connection in list(self._connections):
+            if connection.spoke:
+                connection.spoke = False
+                connection.used_ms = now_ms
             idle_ms = now_ms - connection.used_ms
             if 0 < idle_limit_ms < idle_ms:
                 connection.close("idle for longer than connections.max.idle.ms")

@@ -20,7 +20,7 @@ from oncelog.broker.transaction_loading import load_transactions
 from oncelog.cluster.topic import TRANSACTION_STATE
 from oncelog.log.partition_log import Appended
 from oncelog.model.error_code import ErrorCode
-from oncelog.model.java_hash import java_string_hash
+from oncelog.model.java_hash import coordinator_partition
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
@@ -127,7 +127,7 @@ class TransactionCoordinator:
         return self._transactions.get(transactional_id)
 
     def partition_of(self, transactional_id: str) -> int:
-        return (java_string_hash(transactional_id) & 0x7FFFFFFF) % self._partitions
+        return coordinator_partition(transactional_id, self._partitions)
 
     def partitions_without_marker(self, transactional_id: str) -> frozenset[TopicPartition]:
         return self._markers.partitions_left(transactional_id)

@@ -58,21 +58,30 @@ class OffsetIndex:
     @property
     def last_entry(self) -> tuple[int, int]:
         """Offset and position of the last entry, or of the segment's beginning."""
-        return (self._base_offset + self._offsets[-1], self._positions[-1]) if self._offsets else (self._base_offset, 0)
+        return self._entry(len(self._offsets) - 1)
 
     def append(self, offset: int, position: int) -> None:
         self._offsets.append(offset - self._base_offset)
         self._positions.append(position)
 
-    def position_before(self, offset: int) -> int:
-        """The position of a batch from which scanning forward meets `offset`: the nearest that is known."""
-        following = bisect_right(self._offsets, offset - self._base_offset)
-        return self._positions[following - 1] if following else 0
+    def entry_before(self, offset: int) -> tuple[int, int]:
+        """The nearest known batch from which scanning forward meets `offset`: its last offset and its position.
 
-    def boundary_before(self, position: int) -> int:
-        """The last known beginning of a batch that is not after `position`."""
-        following = bisect_right(self._positions, position)
-        return self._positions[following - 1] if following else 0
+        Position 0 stands for the beginning of the segment, of which no offset is known.
+        """
+        following = bisect_right(self._offsets, offset - self._base_offset)
+        return self._entry(following - 1)
+
+    def entry_at_or_before(self, position: int) -> tuple[int, int]:
+        """The last batch known to begin not after `position`, in the same way."""
+        return self._entry(bisect_right(self._positions, position) - 1)
+
+    def _entry(self, number: int) -> tuple[int, int]:
+        return (
+            (self._base_offset + self._offsets[number], self._positions[number])
+            if number >= 0
+            else (self._base_offset, 0)
+        )
 
     def truncate(self, offset: int) -> None:
         """Forget batches that contain `offset` or anything after it."""

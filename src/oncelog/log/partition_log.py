@@ -244,9 +244,7 @@ class PartitionLog:
         size = batch_length + LOG_OVERHEAD
         base_offset = self.log_end_offset
         if leader_epoch != self._epochs.latest:
-            refused = self._take_epoch(leader_epoch, base_offset)
-            if refused is not None:
-                return refused
+            self._take_epoch(leader_epoch, base_offset)
         if size > self._room or max_timestamp > self._roll_at or last_offset > self._last_fitting_offset:
             refused = self._make_room(size, max_timestamp, base_offset, last_offset)
             if refused is not None:
@@ -325,7 +323,8 @@ class PartitionLog:
         )
         if isinstance(placed, Refused):
             return placed
-        refused = self._take_epoch(leader_epoch, base_offset) or self._write(placed)
+        self._take_epoch(leader_epoch, base_offset)
+        refused = self._write(placed)
         if refused is not None:
             return refused
         return Appended(base_offset, self.log_end_offset - 1, append_time, self.log_start_offset, False)
@@ -364,17 +363,12 @@ class PartitionLog:
                 active.add_aborted(aborted)
         return None
 
-    def _take_epoch(self, leader_epoch: int, start_offset: int) -> Refused | None:
-        """Batches are of another leader epoch from here on: written down before the first of them is."""
-        if leader_epoch < self._epochs.latest:
-            return Refused(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"{self.topic_partition} has batches of leader epoch {self._epochs.latest}: epoch {leader_epoch} is over",
-            )
+    def _take_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Batches are of another leader epoch from here on: written down before the first of them is. Who may lead is the owner's
+        business: an epoch below the last one is taken like any other, and what it contradicts is forgotten."""
         epochs = LeaderEpochs(self._epochs.entries)
-        if epochs.assign(leader_epoch, start_offset):
+        if leader_epoch >= 0 and epochs.assign(leader_epoch, start_offset):
             self._keep_epochs(epochs)
-        return None
 
     def _keep_epochs(self, epochs: LeaderEpochs) -> None:
         path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"

@@ -12,10 +12,10 @@ from oncelog.log.segment import Segment
 from oncelog.log.segments import Segments
 from oncelog.log.storage import File
 from oncelog.model.bytes_like import BytesLike
-from oncelog.records.batch import HEADER_SIZE, LOG_OVERHEAD
+from oncelog.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
-_HOP = Struct(">qi11xi")
-NO_TRIM = -1
+_HOP = Struct(">qi4xb6xi")
+NOT_KNOWN = -1
 
 
 class Read(NamedTuple):
@@ -28,32 +28,57 @@ class Read(NamedTuple):
 class ReadPlan:
     """The bytes of whole batches lie at `position` of `file`, `length` of them or, where a limit cuts, a little less."""
 
-    __slots__ = ("file", "position", "length", "_segment", "_trim_from", "_next_offset")
+    __slots__ = ("file", "position", "length", "_segment", "_next_offset", "_boundary")
 
-    def __init__(self, segment: Segment, position: int, length: int, trim_from: int, next_offset: int) -> None:
+    def __init__(
+        self,
+        segment: Segment,
+        position: int,
+        length: int,
+        next_offset: int,
+        boundary: tuple[int, int] | None = None,
+    ) -> None:
         self.file: File = segment.file
         self.position = position
         self.length = length
         self._segment = segment
-        self._trim_from = trim_from
+        #: Where the batches end that are all of these bytes; else where they begin.
         self._next_offset = next_offset
+        #: The last batch in these bytes that is known from the index, as (last offset, place in the bytes), if they must be cut.
+        self._boundary = boundary
 
     def finish(self, data: bytes) -> Read:
-        at = self._trim_from
-        if at < 0:
+        if self._boundary is None:
             self._segment.remember_place(self._next_offset, self.position + self.length)
             return Read(data, self._next_offset)
-        next_offset = self._next_offset
-        end = len(data)
-        while at + _HOP.size <= end:
-            base_offset, length, last_offset_delta = _HOP.unpack_from(data, at)
-            if at + length + LOG_OVERHEAD > end:
-                next_offset = base_offset
-                break
-            at += length + LOG_OVERHEAD
-            next_offset = base_offset + last_offset_delta + 1
-        self._segment.remember_place(next_offset, self.position + at)
-        return Read(memoryview(data)[:at], next_offset)
+        last_offset, at = self._boundary
+        if at and not _is_batch(data, at, last_offset):
+            self._segment.distrust_indexes()
+            at = 0
+        end, next_offset = _end_of_batches(data, at)
+        if end == at:
+            next_offset = _HOP.unpack_from(data, at)[0]
+        self._segment.remember_place(next_offset, self.position + end)
+        return Read(memoryview(data)[:end], next_offset)
+
+
+def _is_batch(data: bytes, at: int, last_offset: int) -> bool:
+    base_offset, _, magic, last_offset_delta = _HOP.unpack_from(data, at)
+    return bool(base_offset + last_offset_delta == last_offset and magic == MAGIC)
+
+
+def _end_of_batches(data: bytes, at: int) -> tuple[int, int]:
+    """Hop from batch to batch as far as they are whole: where the last one ends, and the offset that follows it."""
+    end = len(data)
+    next_offset = NOT_KNOWN
+    while at + HEADER_SIZE <= end:
+        base_offset, length, magic, last_offset_delta = _HOP.unpack_from(data, at)
+        following = at + length + LOG_OVERHEAD
+        if following > end or following < at + HEADER_SIZE or magic != MAGIC:
+            break
+        at = following
+        next_offset = base_offset + last_offset_delta + 1
+    return at, next_offset
 
 
 def plan_read(
@@ -76,14 +101,14 @@ def plan_read(
                 break
             continue  # compaction left nothing of this range here
         if end - start <= max_bytes:
-            return ReadPlan(segment, start, end - start, NO_TRIM, next_offset)
-        boundary = segment.offset_index.boundary_before(start + max_bytes - HEADER_SIZE)
+            return ReadPlan(segment, start, end - start, next_offset)
+        last_offset, boundary = segment.offset_index.entry_at_or_before(start + max_bytes - HEADER_SIZE)
         if boundary > start:
-            return ReadPlan(segment, start, max_bytes, boundary - start, from_offset)
+            return ReadPlan(segment, start, max_bytes, from_offset, (last_offset, boundary - start))
         first = segment.header_at(start)
         if first.size <= max_bytes:
-            return ReadPlan(segment, start, max_bytes, 0, from_offset)
+            return ReadPlan(segment, start, max_bytes, from_offset, (first.last_offset, 0))
         if not at_least_one_batch:
             break
-        return ReadPlan(segment, start, first.size, NO_TRIM, first.next_offset)
+        return ReadPlan(segment, start, first.size, first.next_offset)
     return Read(b"", from_offset)

@@ -291,29 +291,37 @@ class Segment:
             yield position, header
             position += header.batch_length + LOG_OVERHEAD
 
+    def headers_near(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """As `headers`, from a batch that is not after `offset`: near it as far as the index knows."""
+        last_offset, position = self.offset_index.entry_before(offset)
+        if position and not self._is_batch(position, last_offset):
+            self.distrust_indexes()
+            _, position = self.offset_index.entry_before(offset)
+        return self.headers(position)
+
+    def _is_batch(self, position: int, last_offset: int) -> bool:
+        try:
+            return self.header_at(position).last_offset == last_offset
+        except CorruptBatch:
+            return False
+
+    def distrust_indexes(self) -> None:
+        """An entry does not agree with the log: none of them is believed any more."""
+        self._replace_indexes()
+
     def position_of(self, offset: int) -> int:
         """Where the batch begins that has `offset` or, where that was compacted away, the next one: the end if none has."""
         if offset <= self.base_offset:
             return 0
         place = self._places.get(offset)
         if place is None:
-            start = self.offset_index.position_before(offset)
-            try:
-                place = self._search(offset, start)
-            except CorruptBatch:
-                if not start:
-                    raise
-                # Either the index sent us astray or the log is damaged: from the beginning we know.
-                self._replace_indexes()
-                place = self._search(offset, self.offset_index.position_before(offset))
+            place = self.file.size
+            for at, header in self.headers_near(offset):
+                if header.base_offset + header.last_offset_delta >= offset:
+                    place = at
+                    break
             self.remember_place(offset, place)
         return place
-
-    def _search(self, offset: int, position: int) -> int:
-        for at, header in self.headers(position):
-            if header.base_offset + header.last_offset_delta >= offset:
-                return at
-        return self.file.size
 
     def remember_place(self, offset: int, position: int) -> None:
         places = self._places

@@ -23,7 +23,7 @@ def find_timestamp(segments: Iterable[Segment], timestamp: int, log_start_offset
         if segment.max_timestamp < timestamp:
             continue
         start = max(segment.time_index.offset_before(timestamp), log_start_offset)
-        for position, header in segment.headers(segment.offset_index.position_before(start)):
+        for position, header in segment.headers_near(start):
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
             for record in _records(segment, position, header):
@@ -38,7 +38,7 @@ def find_max_timestamp(segments: Iterable[Segment]) -> TimestampOffset | None:
     largest = segment.max_timestamp
     if largest < 0:
         return None
-    for position, header in segment.headers(segment.offset_index.position_before(segment.offset_of_max_timestamp)):
+    for position, header in segment.headers_near(segment.offset_of_max_timestamp):
         if header.max_timestamp == largest:
             for record in _records(segment, position, header):
                 if record.timestamp == largest:
