@@ -7,6 +7,7 @@ import contextlib
 import random
 import socket
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
@@ -62,16 +63,20 @@ class CuttingProxy:
     def torment(self, seconds: float, seed: int) -> None:
         """Cut every now and then, after losing some answers, for so long."""
         chance = random.Random(seed)
-        waiting = threading.Event()
-        spent = 0.0
-        while spent < seconds:
-            quiet, losing = chance.uniform(0.02, 0.25), chance.choice([0.0, 0.005, 0.03])
-            waiting.wait(quiet)
-            if losing:
-                self.lose_answers()
-                waiting.wait(losing)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(chance.uniform(0.02, 0.25))
+            if chance.random() < 0.6:
+                self._lose_some_answers()
             self.cut()
-            spent += quiet + losing
+
+    def _lose_some_answers(self) -> None:
+        """At least one, if the broker has something to say at all."""
+        before = self.lost_bytes
+        self.lose_answers()
+        patience = time.monotonic() + 0.5
+        while self.lost_bytes == before and time.monotonic() < patience:
+            time.sleep(0.002)
 
     def _accept(self) -> None:
         while True:

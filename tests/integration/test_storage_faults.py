@@ -39,11 +39,11 @@ def log_size(broker: BrokerProcess, topic: str) -> int:
     return (broker.data_directory / f"{topic}-0" / f"{0:020}.log").stat().st_size
 
 
-def try_once(bootstrap: str, topic: str, value: bytes) -> int | None:
+def try_once(bootstrap: str, topic: str, value: bytes, timeout_ms: int = 20_000) -> int | None:
     """Send without a second try; the error's code, None if it was acknowledged."""
     outcomes: list[int | None] = []
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": bootstrap, "acks": "all", "retries": 0, "message.timeout.ms": 10_000}
+        {"bootstrap.servers": bootstrap, "acks": "all", "retries": 0, "message.timeout.ms": timeout_ms}
     )
     producer.produce(topic, value, on_delivery=lambda error, _: outcomes.append(error.code() if error else None))
     assert producer.flush(20) == 0
@@ -184,7 +184,7 @@ def test_a_partition_that_could_not_be_opened_is_there_after_the_next_start(tmp_
         good = create_topic(at)
         broker.disk.refuse("make_directory")
         broken = create_topic(at)
-        assert try_once(at, broken, b"nowhere to go") is not None
+        assert try_once(at, broken, b"nowhere to go", timeout_ms=1500) is not None
         assert try_once(at, good, b"as ever") is None
     finally:
         broker.stop()
