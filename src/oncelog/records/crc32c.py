@@ -2,7 +2,7 @@
 
 The package's `__init__` reads its own version through `importlib.metadata` and brings a command line: tens of milliseconds that
 `oncelog serve` would pay before its first request. Its C module needs none of that, so it is loaded from its file. Should a
-later release lay its files out differently, the package is imported the ordinary way. docs/decisions/0008-record-libraries.md.
+later release lay its files out differently, the package is imported the ordinary way. docs/decisions/0009-record-libraries.md.
 """
 
 from collections.abc import Callable
