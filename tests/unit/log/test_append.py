@@ -215,12 +215,17 @@ def test_of_several_batches_all_or_none_are_taken(disk: RealDisk) -> None:
     assert refusal(log.append_as_leader(b"rubbish", 0, NOW, from_client=False)) is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_an_older_leader_does_not_write(disk: RealDisk) -> None:
+def test_leader_epochs_may_start_over_when_the_cluster_forgot_them(disk: RealDisk) -> None:
     log = open_log(disk)
     append(log, b"a", leader_epoch=3)
+    append(log, b"b", leader_epoch=7)
 
-    assert refusal(log.append_as_leader(batch(b"b"), 2, NOW)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert log.log_end_offset == 1
+    append(log, b"c", leader_epoch=4)
+    append(log, b"d", leader_epoch=4)
+
+    assert log.latest_epoch == 4
+    assert log.end_offset_for_epoch(3) == (3, 2)
+    assert disk.read_file("orders-0/leader-epoch-checkpoint") == b"0\n2\n3 0\n4 2\n"
 
 
 def test_a_follower_takes_over_offsets_and_epochs(disk: RealDisk, tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ class TestOffsetIndex:
         [(1000, 0), (1003, 0), (1004, 50), (1008, 50), (1009, 120), (1019, 120), (1020, 300), (9999, 300)],
     )
     def test_a_scan_for_an_offset_begins_at_the_nearest_entry_before(self, offset: int, position: int) -> None:
-        assert self.index().position_before(offset) == position
+        assert self.index().entry_before(offset)[1] == position
 
     @pytest.mark.parametrize(("position", "boundary"), [(0, 0), (49, 0), (50, 50), (119, 50), (120, 120), (999, 300)])
     def test_a_batch_is_known_to_begin_at_an_entry(self, position: int, boundary: int) -> None:
-        assert self.index().boundary_before(position) == boundary
+        assert self.index().entry_at_or_before(position)[1] == boundary
 
     def test_truncation_forgets_batches_with_that_offset_or_later_ones(self) -> None:
         index = self.index()

@@ -180,6 +180,18 @@ class TestTruncate:
         disk.close()
         assert values(open_log(disk)) == [*contents[:offset], b"new"]
 
+    def test_places_remembered_from_before_lead_nobody_astray(self, disk: RealDisk) -> None:
+        log = open_log(disk, segment_bytes=1 << 20)
+        fill(log, 30)
+        for offset in range(30):
+            log.read(offset, 150, 30, True)
+
+        log.truncate_to(10)
+        fill(log, 40, size=90)
+
+        for offset in range(50):
+            assert offsets(records(log, offset)) == list(range(offset, 50))
+
     def test_a_log_that_is_not_longer_stays(self, disk: RealDisk) -> None:
         log = open_log(disk)
         contents = fill(log, 3)
