@@ -31,7 +31,9 @@ class Background:
     def start(self) -> None:
         config = self._node.config
         self._every("retention", config.log_retention_check_interval_ms, self._apply_retention)
-        self._every("checkpoints", config.log_flush_offset_checkpoint_interval_ms, self._node.partitions.checkpoint)
+        self._every(
+            "checkpoints", config.log_flush_offset_checkpoint_interval_ms, self._node.partitions.flush_rolled_segments
+        )
         self._every("producers", config.producer_id_expiration_check_interval_ms, self._expire_producers)
         self._every(
             "transaction timeouts",

@@ -39,7 +39,7 @@ class GroupCommit:
         if not tasks:
             self._running = False
             return
-        self._timers.in_thread(lambda: [_run(task) for _, task in tasks]).when_done(
+        self._timers.in_thread(lambda: [run_flush(task) for _, task in tasks]).when_done(
             lambda results: self._finish_round(tasks, results)
         )
 
@@ -62,7 +62,8 @@ class GroupCommit:
             self._running = False
 
 
-def _run(task: "FlushTask") -> Exception | None:
+def run_flush(task: "FlushTask") -> Exception | None:
+    """In a worker thread: flush, and say what went wrong."""
     try:
         task.run()
     except Exception as problem:  # one partition's disk trouble must not take the others' answers with it

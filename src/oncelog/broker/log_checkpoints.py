@@ -34,6 +34,9 @@ class Checkpointed(NamedTuple):
     cleaned_offset: int = 0
 
 
+NOTHING_CHECKPOINTED = Checkpointed()
+
+
 class LogCheckpoints:
     __slots__ = ("_disk", "_recovery_points", "_log_starts", "_high_watermarks", "_cleaned_offsets")
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from oncelog.broker.log_checkpoints import LogCheckpoints
+from oncelog.broker.group_commit import run_flush
+from oncelog.broker.log_checkpoints import NOTHING_CHECKPOINTED, LogCheckpoints
 from oncelog.broker.logging import get_logger
 from oncelog.broker.partition import Partition
 from oncelog.log.checkpoints import CorruptCheckpoint, read_partition_metadata, write_partition_metadata
@@ -61,9 +62,14 @@ class Partitions:
         topic_partition = TopicPartition(topic.name, index)
         directory = str(topic_partition)
         self._remove_other_topics_files(directory, topic.topic_id)
+        checkpointed = self._checkpoints.of(topic_partition)
         if not self._disk.exists(directory):
             self._disk.make_directory(directory)
             self._disk.write_file(f"{directory}/{PARTITION_METADATA}", write_partition_metadata(topic.topic_id))
+            if checkpointed != NOTHING_CHECKPOINTED:
+                # A deleted topic of this name left them. After a crash they would be taken for this one's.
+                checkpointed = NOTHING_CHECKPOINTED
+                self.checkpoint()
         log = PartitionLog.open(
             self._disk,
             directory,
@@ -71,7 +77,7 @@ class Partitions:
             node.config.log_config(topic.configs),
             node.clock.now_ms(),
             clean_shutdown=self._clean_shutdown,
-            **self._checkpoints.of(topic_partition)._asdict(),
+            **checkpointed._asdict(),
         )
         if self._group_commit is not None:
             # After a crash the page cache still has what no fdatasync covered; nobody may read it before one does.
@@ -110,6 +116,7 @@ class Partitions:
                 self._disk.remove_tree(doomed)
             except StorageFailed as problem:
                 _log.error("files of a deleted topic stay on disk", directory=doomed, problem=str(problem))
+        self.checkpoint()
 
     def update_config(self, topic: "Topic") -> None:
         config = self._node.config.log_config(topic.configs)
@@ -122,14 +129,40 @@ class Partitions:
 
     def checkpoint(self) -> None:
         """Let the next start know how far every log is flushed, acknowledged and deleted."""
-        self._checkpoints.write(self)
+        try:
+            self._checkpoints.write(self)
+        except StorageFailed as problem:
+            _log.error("checkpoints were not written; what stood there still holds", problem=str(problem))
+
+    def flush_rolled_segments(self) -> None:
+        """Put on disk what will not be written to any more, so that recovery after a crash need not read it again."""
+        tasks = [
+            task
+            for partition in self
+            if partition.log.flushed_offset < partition.log.segments.active.base_offset
+            and (task := partition.log.unflushed()) is not None
+        ]
+
+        def flushed(results: "list[Exception | None] | BaseException") -> None:
+            if not isinstance(results, BaseException):
+                for task, problem in zip(tasks, results, strict=True):
+                    if problem is None:
+                        task.done()
+                    else:
+                        _log.error("a flush failed; it is tried again", problem=str(problem))
+            self.checkpoint()
+
+        if tasks:
+            self._node.timers.in_thread(lambda: [run_flush(task) for task in tasks]).when_done(flushed)
+        else:
+            self.checkpoint()
 
     def close(self) -> None:
         """Put everything on disk. StorageFailed: it was no clean stop, and the next start looks at everything."""
         for partition in self:
             _flush(partition.log)
             partition.log.close()
-        self.checkpoint()
+        self._checkpoints.write(self)
 
 
 def _flush(log: PartitionLog) -> None:

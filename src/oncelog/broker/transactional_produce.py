@@ -42,12 +42,16 @@ def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: in
     batches = _transactional_batches(request)
     if not batches:
         return completed(NO_REFUSALS)
-    transactional_id = request.transactional_id
-    if not transactional_id or not node.access.may(
-        caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)
-    ):
+    transactional_id = request.transactional_id or ""
+    if not node.access.may(caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)):
         why = "transactional batches need a transactional id that this client may use"
         return completed(dict.fromkeys(batches, Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)))
+    if not transactional_id:
+        why = "transactional batches need a transactional id that is not empty"
+        return completed(dict.fromkeys(batches, Refused(ErrorCode.INVALID_REQUEST, why)))
+    if len(set(batches.values())) > 1:
+        why = "batches of several producers in one transactional request"
+        return completed(dict.fromkeys(batches, Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)))
     unknown = {
         partition: producer for partition, producer in batches.items() if not _is_in_transaction(node, partition, producer)
     }
@@ -78,11 +82,8 @@ def _is_in_transaction(node: "Node", partition: TopicPartition, producer: Produc
 def _add(
     node: "Node", caller: "Caller", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
 ) -> "Later[Refusals]":
-    producers = set(unknown.values())
-    if len(producers) != 1:
-        why = "batches of several producers in one transactional request"
-        return completed(dict.fromkeys(unknown, Refused(ErrorCode.INVALID_RECORD, why)))
-    command = AddPartitions(transactional_id, producers.pop(), frozenset(unknown), TRANSACTION_VERSION)
+    producer = next(iter(unknown.values()))
+    command = AddPartitions(transactional_id, producer, frozenset(unknown), TRANSACTION_VERSION)
 
     def refusals(result: ProducerIdentity | Refused) -> Refusals:
         if isinstance(result, Refused):

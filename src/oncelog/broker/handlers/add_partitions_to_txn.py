@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from oncelog.broker.node import Node
 
 BATCHED_SINCE = 4
-#: Before this version a verified partition that is not in the transaction is INVALID_TXN_STATE (KIP-890).
-ABORTABLE_SINCE = 5
 
 Codes = dict[TopicPartition, ErrorCode]
 
@@ -74,7 +72,7 @@ def _add(node: "Node", caller: "Caller", asked: AddPartitionsToTxnTransaction, v
     producer = ProducerIdentity(asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
         return completed(
-            {partition: _verified(node, transactional_id, producer, partition, version) for partition in partitions}
+            {partition: _verified(node, transactional_id, producer, partition) for partition in partitions}
         )
     command = AddPartitions(transactional_id, producer, frozenset(partitions))
 
@@ -98,14 +96,10 @@ def _refused(node: "Node", caller: "Caller", partition: TopicPartition, version:
 
 
 def _verified(
-    node: "Node", transactional_id: str, producer: ProducerIdentity, partition: TopicPartition, version: int
+    node: "Node", transactional_id: str, producer: ProducerIdentity, partition: TopicPartition
 ) -> ErrorCode:
     refused = node.transactions.verify(transactional_id, producer, partition)
-    if refused is None:
-        return ErrorCode.NONE
-    if refused.code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
-        return ErrorCode.INVALID_TXN_STATE
-    return refused.code
+    return ErrorCode.NONE if refused is None else refused.code
 
 
 def _by_topic(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:

@@ -69,6 +69,10 @@ def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> 
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if not node.access.may(caller.principal, Operation.READ, group(request.group_id)):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if not request.transactional_id:
+        return ErrorCode.INVALID_REQUEST
     return None
 
 
