@@ -75,7 +75,7 @@ def read_offsets(data: bytes) -> dict[TopicPartition, int]:
 
 
 def write_partition_metadata(topic_id: TopicId) -> bytes:
-    return f"version: 0\ntopic_id: {topic_id_text(topic_id)}\n".encode()
+    return f"version: 0\ntopic_id: {topic_id_text(topic_id)}".encode()
 
 
 def read_partition_metadata(data: bytes) -> TopicId:
