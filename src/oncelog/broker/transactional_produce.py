@@ -53,7 +53,9 @@ def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: in
         why = "batches of several producers in one transactional request"
         return completed(dict.fromkeys(batches, Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)))
     unknown = {
-        partition: producer for partition, producer in batches.items() if not _is_in_transaction(node, partition, producer)
+        partition: producer
+        for partition, producer in batches.items()
+        if not _is_in_transaction(node, partition, producer)
     }
     if not unknown:
         return completed(NO_REFUSALS)

@@ -13,7 +13,7 @@ the epoch, also of an empty transaction: an end that comes late carries an old e
 from typing import NamedTuple
 
 from oncelog.model.error_code import ErrorCode
-from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdentity
+from oncelog.model.producer_identity import NO_PRODUCER_ID, ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
 from oncelog.transactions.decision import NEED_PRODUCER_ID, WAIT, Conclusion, Decision
@@ -78,6 +78,8 @@ def _decide_v2(known: Transaction, command: End, now_ms: int) -> Conclusion:
             return WAIT if known.commits is command.committed else _wrong_state(known, command)
         case State.COMPLETE_COMMIT | State.COMPLETE_ABORT:
             if bumped or rotated:
+                if known.producer_epoch == MAX_EPOCH:
+                    return _fenced(known, command)  # it was taken to shut this producer out, and nobody goes on with it
                 if known.commits is command.committed:
                     return Decision(known.identity)  # a repeat: the answer got lost, not the transaction
                 return _wrong_state(known, command)
@@ -126,12 +128,16 @@ def identity_after(prepared: Transaction) -> ProducerIdentity:
 
 
 def fence(known: Transaction, now_ms: int) -> Transaction:
-    """The Prepare of an abort nobody's client asked for: a timeout, or a successor. The bumped epoch shuts the old holder out."""
+    """The Prepare of an abort nobody's client asked for: a timeout, or an initialisation. The bumped epoch shuts the holder out.
+
+    Until somebody else initialises, the holder may come back by initialising again (KIP-360): that is how a client gets rid of a
+    transaction it cannot end, and of one that timed out.
+    """
     return known.to(
         State.PREPARE_ABORT,
         now_ms,
         producer_epoch=min(known.producer_epoch + 1, MAX_EPOCH),
-        last_producer_epoch=NO_PRODUCER_EPOCH,
+        last_producer_epoch=known.producer_epoch,
     )
 
 

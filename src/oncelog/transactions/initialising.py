@@ -64,7 +64,7 @@ def _create(command: Initialise, now_ms: int) -> Conclusion:
 
 def _take_over(known: Transaction, command: Initialise, now_ms: int) -> Conclusion:
     expected = command.expected
-    if known.is_epoch_exhausted and (expected is None or expected.producer_epoch == known.producer_epoch):
+    if _needs_another_id(known, expected):
         if command.new_producer_id is None:
             return NEED_PRODUCER_ID
         return _stored(
@@ -75,7 +75,7 @@ def _take_over(known: Transaction, command: Initialise, now_ms: int) -> Conclusi
             previous_producer_id=known.producer_id,
             producer_epoch=0,
             # Lets the holder of the exhausted epoch, and only it, repeat this request.
-            last_producer_epoch=NO_PRODUCER_EPOCH if expected is None else known.producer_epoch,
+            last_producer_epoch=NO_PRODUCER_EPOCH if expected is None else expected.producer_epoch,
         )
     if expected is None:
         return _stored(
@@ -90,8 +90,18 @@ def _take_over(known: Transaction, command: Initialise, now_ms: int) -> Conclusi
             last_producer_epoch=known.producer_epoch,
         )
     if expected.producer_epoch == known.last_producer_epoch:
-        return Decision(known.identity)  # a repeat: the answer got lost, not the epoch
+        # A repeat: the answer got lost, not the epoch. Or its open transaction was aborted, and the epoch raised by that.
+        return Decision(known.identity)
     return _fenced(known, expected)
+
+
+def _needs_another_id(known: Transaction, expected: ProducerIdentity | None) -> bool:
+    if not known.is_epoch_exhausted:
+        return False
+    if expected is None or expected.producer_epoch == known.producer_epoch:
+        return True
+    # The highest epoch shuts a holder out and is given to nobody, also not to that holder when it comes back.
+    return known.producer_epoch == MAX_EPOCH and expected.producer_epoch == known.last_producer_epoch
 
 
 def _stored(known: Transaction, command: Initialise, now_ms: int, **changes: int) -> Decision:

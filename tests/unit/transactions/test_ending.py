@@ -126,7 +126,10 @@ def test_v2_commit_of_nothing_is_refused(state):
 
 @pytest.mark.seed("I14")
 def test_v2_an_end_of_the_transaction_before_the_last_is_fenced():
-    assert code_of(end(transaction(State.COMPLETE_COMMIT, epoch=7), COMMIT, epoch=5, version=V2)) is ErrorCode.PRODUCER_FENCED
+    assert (
+        code_of(end(transaction(State.COMPLETE_COMMIT, epoch=7), COMMIT, epoch=5, version=V2))
+        is ErrorCode.PRODUCER_FENCED
+    )
     assert code_of(end(transaction(State.ONGOING, epoch=6), COMMIT, epoch=5, version=V2)) is ErrorCode.PRODUCER_FENCED
 
 
@@ -171,3 +174,9 @@ def test_an_abort_nobody_asked_for_shuts_the_producer_out():
     assert prepared.partitions == {ORDERS, PAYMENTS}
     assert code_of(end(complete(prepared, NOW_MS), COMMIT)) is ErrorCode.PRODUCER_FENCED
     assert fence(transaction(State.ONGOING, epoch=MAX_EPOCH - 1), NOW_MS).producer_epoch == MAX_EPOCH
+
+
+@pytest.mark.seed("I3")
+def test_nobody_goes_on_with_the_epoch_that_shut_the_last_holder_out():
+    fenced = complete(fence(transaction(State.ONGOING, epoch=MAX_EPOCH - 1), NOW_MS), NOW_MS)
+    assert code_of(end(fenced, ABORT, epoch=MAX_EPOCH - 1, version=V2)) is ErrorCode.PRODUCER_FENCED

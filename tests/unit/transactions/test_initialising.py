@@ -6,7 +6,7 @@ from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.transactions.decision import AbortFirst, Decision, NeedProducerId, Wait
-from oncelog.transactions.ending import complete
+from oncelog.transactions.ending import complete, fence
 from oncelog.transactions.initialising import Initialise, decide_initialise
 from oncelog.transactions.states import AT_REST, State
 from oncelog.transactions.transaction import MAX_EPOCH
@@ -90,6 +90,34 @@ def test_a_producer_that_is_somebody_else_is_fenced(expected):
 @pytest.mark.seed("I3")
 def test_a_zombie_that_asks_for_a_fresh_epoch_does_not_abort_its_successors_transaction():
     assert code_of(initialise(transaction(State.ONGOING), expected=identity(4))) is ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.seed("I8")
+def test_a_producer_gets_rid_of_its_own_open_transaction_by_asking_for_a_fresh_epoch():
+    conclusion = initialise(transaction(State.ONGOING), expected=identity(5))
+    assert isinstance(conclusion, AbortFirst)
+    aborted = complete(conclusion.transaction, NOW_MS)
+
+    after = initialise(aborted, expected=identity(5))
+    assert isinstance(after, Decision)
+    assert after.reply == identity(6)
+
+    successor = initialise(aborted)
+    assert isinstance(successor, Decision)
+    assert code_of(initialise(successor.transaction, expected=identity(5))) is ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.seed("I3")
+def test_the_epoch_that_shut_a_holder_out_is_not_given_to_it_if_it_is_the_last_there_is():
+    last = identity(MAX_EPOCH - 1)
+    fenced = complete(fence(transaction(State.ONGOING, epoch=MAX_EPOCH - 1), NOW_MS), NOW_MS)
+    assert isinstance(initialise(fenced, expected=last), NeedProducerId)
+    rotated = initialise(fenced, expected=last, new_producer_id=99)
+    assert isinstance(rotated, Decision)
+    assert rotated.reply == ProducerIdentity(99, 0)
+    repeated = initialise(rotated.transaction, expected=last)
+    assert isinstance(repeated, Decision)
+    assert repeated.reply == ProducerIdentity(99, 0)
 
 
 @pytest.mark.seed("I3")

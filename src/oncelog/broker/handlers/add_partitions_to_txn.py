@@ -68,7 +68,9 @@ def _add(node: "Node", caller: "Caller", asked: AddPartitionsToTxnTransaction, v
         return completed(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
     refused = {partition: code for partition in partitions if (code := _refused(node, caller, partition, version))}
     if refused:
-        return completed({partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions})
+        return completed(
+            {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
+        )
     producer = ProducerIdentity(asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
         return completed(
@@ -95,9 +97,7 @@ def _refused(node: "Node", caller: "Caller", partition: TopicPartition, version:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if isinstance(found, Refused) else None
 
 
-def _verified(
-    node: "Node", transactional_id: str, producer: ProducerIdentity, partition: TopicPartition
-) -> ErrorCode:
+def _verified(node: "Node", transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> ErrorCode:
     refused = node.transactions.verify(transactional_id, producer, partition)
     return ErrorCode.NONE if refused is None else refused.code
 

@@ -63,9 +63,7 @@ def handle_txn_offset_commit(
 
 
 def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> ErrorCode | None:
-    if not node.access.may(
-        caller.principal, Operation.WRITE, transactional_id_resource(request.transactional_id)
-    ):
+    if not node.access.may(caller.principal, Operation.WRITE, transactional_id_resource(request.transactional_id)):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if not node.access.may(caller.principal, Operation.READ, group(request.group_id)):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -76,9 +74,7 @@ def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> 
     return None
 
 
-def _admit(
-    node: "Node", caller: "Caller", request: TxnOffsetCommitRequest, version: int
-) -> "Later[ErrorCode | None]":
+def _admit(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest, version: int) -> "Later[ErrorCode | None]":
     """Whether the group's partition is part of this producer's transaction, made so for a v2 client."""
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
 
