@@ -7,7 +7,18 @@ import platform
 
 from benchmarks.report import Options, add_options
 
-QUESTIONS = ("produce_cpu", "fetch_cpu", "latency", "start", "throughput", "scale")
+QUESTIONS = (
+    "produce_cpu",
+    "fetch_cpu",
+    "latency",
+    "start",
+    "throughput",
+    "scale",
+    "transactions",
+    "transactions_cpu",
+    "transactions_fetch",
+    "transactions_restart",
+)
 
 
 def main() -> None:
