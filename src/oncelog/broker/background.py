@@ -79,10 +79,11 @@ class Background:
             partition.log.expire_producers(now_ms)
 
     def _abort_timed_out_transactions(self) -> None:
-        self._node.transactions.abort_timed_out()
+        if self._node.has_transactions:
+            self._node.transactions.abort_timed_out()
 
     def _expire_transactional_ids(self) -> None:
-        expired = self._node.transactions.expire_idle()
+        expired = self._node.transactions.expire_idle() if self._node.has_transactions else 0
         if expired:
             _log.info("idle transactional ids forgotten", count=expired)
 

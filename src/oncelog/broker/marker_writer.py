@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from oncelog.broker.node import Node
 
 
-def write_marker(node: "Node", marker: Marker, topic_partition: TopicPartition, done: Callable[[ErrorCode], None]) -> None:
+def write_marker(
+    node: "Node", marker: Marker, topic_partition: TopicPartition, done: Callable[[ErrorCode], None]
+) -> None:
     """Append one marker; `done` hears the outcome once it is acknowledged and its offsets are decided."""
     found = node.partitions.get(topic_partition.topic, topic_partition.partition)
     if isinstance(found, Refused):

@@ -29,9 +29,7 @@ _UNKNOWN = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker does not h
 class Partitions:
     __slots__ = ("_node", "_disk", "_group_commit", "_by_topic", "_clean_shutdown", "_checkpoints")
 
-    def __init__(
-        self, node: "Node", disk: Disk, group_commit: "GroupCommit | None", *, clean_shutdown: bool
-    ) -> None:
+    def __init__(self, node: "Node", disk: Disk, group_commit: "GroupCommit | None", *, clean_shutdown: bool) -> None:
         self._node = node
         self._disk = disk
         self._group_commit = group_commit
@@ -105,7 +103,8 @@ class Partitions:
     def remove(self, topic: str) -> None:
         """Forget a deleted topic's partitions: readers and writers that wait hear of it, its files go."""
         doomed_partitions = self._by_topic.pop(topic, {})
-        self._node.groups.forget_topic(topic)
+        if self._node.has_groups:
+            self._node.groups.forget_topic(topic)
         for partition in doomed_partitions.values():
             partition.close(Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} was deleted"))
             partition.log.close()

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from oncelog.broker.background import Background
 from oncelog.broker.connection import Connection
 from oncelog.broker.group_commit import GroupCommit
-from oncelog.broker.group_coordinator import GroupCoordinator
 from oncelog.broker.logging import get_logger
 from oncelog.broker.metadata import ClusterMetadata
 from oncelog.broker.node import Node
 from oncelog.broker.partitions import Partitions
-from oncelog.broker.transaction_coordinator import TransactionCoordinator
 from oncelog.runtime.clock import SystemClock
 from oncelog.runtime.data_directory import DataDirectory
 from oncelog.runtime.disk import RealDisk
@@ -83,7 +81,9 @@ class Broker:
             raise
         self._background.start()
         self._sweep()
-        _log.info("ready", host=self.host, port=self.port, topics=len(node.cluster.topics), partitions=len(node.partitions))
+        _log.info(
+            "ready", host=self.host, port=self.port, topics=len(node.cluster.topics), partitions=len(node.partitions)
+        )
 
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         node = self.node
@@ -98,10 +98,7 @@ class Broker:
         node.cluster_id = node.cluster.cluster_id
         self._directory.write_meta_properties(node.cluster_id, node.node_id)
         node.partitions.serving()
-        node.groups = GroupCoordinator(node)
-        node.groups.load()
-        node.transactions = TransactionCoordinator(node)
-        node.transactions.load()
+        node.load_coordinators()
         self._background = Background(node)
 
     async def stop(self) -> None:
@@ -109,7 +106,8 @@ class Broker:
         if self._listener is not None:
             self._listener.close()
         # Members of groups that wait for an answer get one, so that they look for their coordinator again at once.
-        self.node.groups.close()
+        if self.node.has_groups:
+            self.node.groups.close()
         for connection in list(self._connections):
             connection.close("the broker is stopping")
         # One turn, so that what was just written to the sockets leaves.

@@ -65,20 +65,26 @@ class _Asked:
         return self.answer.done
 
     def expire(self) -> None:
+        if self not in self._lane.waiting:
+            return  # its turn has come, and what it asked for is being stored: the answer comes with that
         self._lane.waiting.remove(self)
         self.answer.complete(
-            Refused(ErrorCode.CONCURRENT_TRANSACTIONS, "the last transaction of this id is still being finished: try again")
+            Refused(
+                ErrorCode.CONCURRENT_TRANSACTIONS, "the last transaction of this id is still being finished: try again"
+            )
         )
 
 
 class _Lane:
     """What is under way for one transactional id, and who waits for it."""
 
-    __slots__ = ("busy", "waiting")
+    __slots__ = ("busy", "emptying", "waiting")
 
     def __init__(self) -> None:
         #: A record is being stored, or markers are out.
         self.busy = False
+        #: Who waits is being served, further up the stack.
+        self.emptying = False
         self.waiting: deque[_Asked] = deque()
 
 
@@ -208,12 +214,24 @@ class TransactionCoordinator:
         self._next(lane, asked.command.transactional_id)
 
     def _next(self, lane: _Lane, transactional_id: str) -> None:
-        if lane.busy:
+        if lane.busy or lane.emptying:
             return
         if lane.waiting:
-            self._carry_out(lane, lane.waiting.popleft())
-        elif self._lanes.get(transactional_id) is lane:
+            self._serve_waiting(lane)
+        if not lane.busy and not lane.waiting and self._lanes.get(transactional_id) is lane:
             del self._lanes[transactional_id]
+
+    def _serve_waiting(self, lane: _Lane) -> None:
+        """One after the other, in a loop: however many wait, an answer that makes way for the next is not a deeper call."""
+        lane.emptying = True
+        try:
+            while lane.waiting and not lane.busy:
+                asked = lane.waiting.popleft()
+                self._carry_out(lane, asked)
+                if lane.waiting and lane.waiting[0] is asked:
+                    break
+        finally:
+            lane.emptying = False
 
     # Storing
 
@@ -266,9 +284,12 @@ class TransactionCoordinator:
     def _fenced(self, lane: _Lane, prepared: Transaction, problem: Refused | None) -> None:
         if problem is None:
             self._send_markers(prepared)
-        elif lane.waiting:
-            lane.busy = False
+            return
+        lane.busy = False
+        if lane.waiting:
             self._reply(lane, lane.waiting.popleft(), problem)
+        else:
+            self._next(lane, prepared.transactional_id)
 
     # Markers
 
@@ -298,7 +319,9 @@ class TransactionCoordinator:
     def _answered(self, markers: list[Marker], codes: Codes) -> None:
         outcome = self._markers.answered(markers, lambda marker, partition: codes[marker.producer_id, partition])
         for transactional_id, topic_partition, code in outcome.bugs:
-            _log.error("a marker was refused", transactional_id=transactional_id, partition=str(topic_partition), code=code)
+            _log.error(
+                "a marker was refused", transactional_id=transactional_id, partition=str(topic_partition), code=code
+            )
         for transactional_id in outcome.cancelled:
             _log.warning("markers cancelled: another epoch took over", transactional_id=transactional_id)
         for prepared in outcome.finished:

@@ -15,26 +15,20 @@ from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
-from oncelog.records.batch import HEADER, HEADER_SIZE, TRANSACTIONAL_BIT
+from oncelog.records.batch import HEADER, is_transactional
 from oncelog.transactions.adding import AddPartitions
 from oncelog.waiting.later import Later, completed
 
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
-    from oncelog.model.bytes_like import BytesLike
     from oncelog.protocol.messages.produce import ProduceRequest
 
-_ATTRIBUTES_LOW_BYTE = 22
 #: From this version on a producer is told that aborting helps; before, the same is INVALID_TXN_STATE.
 ABORTABLE_SINCE = 11
 
 Refusals = dict[TopicPartition, Refused]
 NO_REFUSALS: Refusals = {}
-
-
-def is_transactional(records: "BytesLike") -> bool:
-    return len(records) >= HEADER_SIZE and records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT != 0
 
 
 def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: int) -> "Later[Refusals]":

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from oncelog.client.brokers import Brokers
-from oncelog.client.errors import ClientError
+from oncelog.client.errors import ClientError, Retriable
 from oncelog.client.metadata import ClusterView
 from oncelog.model.address import BadAddress, parse_address
 from oncelog.model.error_code import ErrorCode
@@ -52,12 +52,10 @@ def run_against_brokers(arguments: argparse.Namespace, command: Callable[[argpar
         code, why = NOT_AS_WANTED, str(problem)
     except ClientError as problem:
         code, why = FAILED, str(problem)
-        if problem.outcome_unknown:
-            why += " (it may have been done all the same: look before you try again)"
-        elif problem.code is None:
+        if problem.code is None and isinstance(problem, Retriable) and not problem.outcome_unknown:
             why += " (--bootstrap-server HOST:PORT says which one to use)"
-        elif problem.code.retriable:
-            why += " (try again in a moment)"
+        elif isinstance(problem, Retriable):
+            why += " (look again in a moment)"
     except (BadAddress, Misused) as problem:
         code, why = FAILED, str(problem)
     except KeyboardInterrupt:

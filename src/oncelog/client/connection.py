@@ -45,6 +45,8 @@ class Connection:
         self._socket.settimeout(REQUEST_TIMEOUT_S)
         try:
             self._versions = self._ask_versions()
+        except Retriable as problem:
+            raise Retriable(f"cannot reach a broker at {address}: {problem}") from problem
         except BaseException:
             self.close()
             raise

@@ -35,6 +35,8 @@ from oncelog.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
+#: The states in which a transaction is not over yet.
+RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
 #: A transaction prepared for two-phase commit (KIP-939) has this timeout: none.
 NO_TIMEOUT_MS = 2**31 - 1
 _FENCING_TIMEOUT_MS = 60_000
@@ -117,6 +119,8 @@ class TransactionAdmin:
         at_least = 0
         if running_longer_than_ms is not None:
             request.duration_filter = running_longer_than_ms
+            # Kafka counts on after the end of a transaction, and from 1970 for an id that never had one.
+            request.state_filters = [*(states or RUNNING)]
             at_least = 1
         if pattern is not None:
             request.transactional_id_pattern = pattern

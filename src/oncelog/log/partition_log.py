@@ -134,8 +134,10 @@ class PartitionLog:
         )
         log = cls(disk, directory, topic_partition, config, loaded)
         if loaded.resumed:
-            log.flushed_offset = log._written_end_offset = log.log_end_offset
+            log.flushed_offset = log.log_end_offset
             log._unsynced_names = 0
+            if loaded.files_complete:
+                log._written_end_offset = log.log_end_offset
         else:
             log.flushed_offset = min(max(recovery_point, log.log_start_offset), log.log_end_offset)
         log._producers.expire(now_ms, config.producer_id_expiration_ms)
@@ -624,7 +626,10 @@ class PartitionLog:
         """Write what only memory has, so that the next start needs to read little. StorageFailed: it was no clean stop."""
         self.closed = True
         if self.log_end_offset != self._written_end_offset:
-            self._active.write_indexes()
-            self._snapshots.take(self.log_end_offset, self._producers, self.segments.bases)
             self._written_end_offset = self.log_end_offset
+            active = self._active
+            if len(active.offset_index) or len(active.transaction_index):
+                active.write_indexes()
+                self._snapshots.take(self.log_end_offset, self._producers, self.segments.bases)
+            # Else so little was written since the last roll that reading it again costs less than these files.
         self.segments.close()

@@ -33,7 +33,7 @@ class ProducerSnapshots:
         """Write down what is known of the producers at `offset`. Those that belong to no segment have served their turn."""
         if self._offsets and self._offsets[-1] >= offset:
             return
-        self._disk.write_file(self._path(offset), encode_snapshot(producers))
+        self._disk.write_in_place(self._path(offset), encode_snapshot(producers))
         while self._offsets and self._offsets[-1] not in bases:
             self._disk.remove(self._path(self._offsets.pop()))
         self._offsets.append(offset)

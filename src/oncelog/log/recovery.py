@@ -50,6 +50,8 @@ class LoadedLog:
     truncated_bytes: int = 0
     #: It was found as a clean stop leaves it: nothing was read through, and everything is on stable storage.
     resumed: bool = False
+    #: And the next stop need not write its indexes and snapshot, should nothing be appended until then.
+    files_complete: bool = False
 
 
 def load_log(
@@ -90,7 +92,7 @@ def load_log(
 def _resume(loaded: LoadedLog) -> bool:
     """Take the last segment as a clean stop left it. False if it is not what a clean stop leaves."""
     try:
-        end_offset = loaded.segments[-1].resume()
+        end_offset, loaded.files_complete = loaded.segments[-1].resume()
         loaded.producers = rebuild_producers(loaded.segments, loaded.snapshots, end_offset)
     except CorruptBatch:
         return False

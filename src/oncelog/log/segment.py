@@ -110,8 +110,8 @@ class Segment:
     def write_indexes(self) -> None:
         """What the indexes hold goes to their files. Repeating it does no harm."""
         self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
-        self._disk.write_file(self.path(OFFSET_INDEX), self.offset_index.encode())
-        self._disk.write_file(self.path(TIME_INDEX), self.time_index.encode())
+        self._disk.write_in_place(self.path(OFFSET_INDEX), self.offset_index.encode())
+        self._disk.write_in_place(self.path(TIME_INDEX), self.time_index.encode())
         if self._transaction_index is not None:
             self.write_transaction_index(self._transaction_index)
 
@@ -119,7 +119,7 @@ class Segment:
         """There is a file only where there is something to say."""
         self._transaction_index = index
         if len(index):
-            self._disk.write_file(self.path(TRANSACTION_INDEX), index.encode())
+            self._disk.write_in_place(self.path(TRANSACTION_INDEX), index.encode())
         else:
             self._disk.remove(self.path(TRANSACTION_INDEX))
 
@@ -239,30 +239,36 @@ class Segment:
             # A full disk is no reason not to read: the indexes are then rebuilt again next time.
             self.write_indexes()
 
-    def rebuild_indexes(self) -> None:
-        """From the batches' headers. Their content has been checked, or is checked by a recovery."""
+    def rebuild_indexes(self) -> int:
+        """From the batches' headers; their content has been checked, or is checked by a recovery. The offset at which it ends."""
         transaction_index = self._transaction_index
         self.start_indexes()
         self._transaction_index = transaction_index
+        next_offset = self.base_offset
         for position, header in self.headers():
             self.index_batch(position, header)
-        self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
+            next_offset = header.next_offset
+        return next_offset
 
-    def resume(self) -> int:
-        """Go on with a segment after a clean stop: what lies behind the last index entry is counted. The offset at which it ends.
+    def resume(self) -> tuple[int, bool]:
+        """Go on with a segment after a clean stop: the offset at which it ends, and whether its indexes are as on disk.
 
-        CorruptBatch if that does not consist of whole batches.
+        CorruptBatch if it does not end with whole batches.
         """
-        _, position = self.offset_index.last_entry
-        self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
-        next_offset = self.base_offset
+        try:
+            self._offset_index, self._time_index = self._read_offset_index(), self._read_time_index()
+        except (CorruptIndex, CorruptBatch):
+            return self.rebuild_indexes(), False
+        _, position = self._offset_index.last_entry
+        self._max_timestamp, self._offset_of_max_timestamp = self._time_index.last_entry
         self._bytes_since_entry = self.file.size - position
+        next_offset = self.base_offset
         for _, header in self.headers(position):
             next_offset = header.next_offset
             if header.max_timestamp > self._max_timestamp:
                 self._max_timestamp = header.max_timestamp
                 self._offset_of_max_timestamp = header.last_offset
-        return next_offset
+        return next_offset, True
 
     # Finding and reading
 

@@ -55,6 +55,11 @@ class Disk(Protocol):
         """Replace the file's content as one step: readers after a crash see the old content or the new."""
         ...
 
+    def write_in_place(self, path: str, data: bytes) -> None:
+        """Write the file's content where it is. Quicker, but a crash or a failure may leave a part of it: for files that can be
+        made again and that tell when they are not whole."""
+        ...
+
     def exists(self, path: str) -> bool: ...
 
     def modified_ms(self, path: str) -> int:

@@ -121,6 +121,11 @@ class BatchHeader(NamedTuple):
         return self.base_timestamp if self.has_delete_horizon else None
 
 
+def is_transactional(data: BytesLike) -> bool:
+    """Whether the batch at the start of `data` says so: a look at one byte, for bytes that may be no batch at all."""
+    return len(data) >= HEADER_SIZE and data[CRC_COVERS_FROM + 1] & TRANSACTIONAL_BIT != 0
+
+
 def read_header(data: BytesLike, position: int = 0) -> BatchHeader:
     """The header of the batch at `position`, which is all there; CorruptBatch if not. The CRC is not looked at."""
     available = len(data) - position

@@ -252,20 +252,18 @@ class RealDisk:
     def write_file(self, path: str, data: bytes, *, sync: bool = False) -> None:
         temporary = f"{self._full(path)}.tmp"
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-            try:
-                written = 0
-                while written < len(data):
-                    written += os.write(descriptor, data[written:] if written else data)
-                if sync:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            _write_new(temporary, data, sync=sync)
             os.replace(temporary, self._full(path))
         except OSError as error:
             failed("write", path, error)
         if sync:
             self.sync_directory(path.rpartition("/")[0])
+
+    def write_in_place(self, path: str, data: bytes) -> None:
+        try:
+            _write_new(self._full(path), data, sync=False)
+        except OSError as error:
+            failed("write", path, error)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self._full(path))
@@ -403,6 +401,18 @@ def _read_all(descriptor: int, position: int, length: int) -> bytes:
         parts.append(data)
         read += len(data)
     return b"".join(parts)
+
+
+def _write_new(path: str, data: bytes, *, sync: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, data[written:] if written else data)
+        if sync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _usual_max_descriptors() -> int:

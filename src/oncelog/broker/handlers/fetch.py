@@ -146,7 +146,11 @@ class DelayedFetch:
         self, found: "list[_Look]", cold: "list[_Look]", results: "list[bytes | Refused] | BaseException"
     ) -> None:
         for index, look in enumerate(cold):
-            data = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(results)) if isinstance(results, BaseException) else results[index]
+            data = (
+                Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(results))
+                if isinstance(results, BaseException)
+                else results[index]
+            )
             if isinstance(data, Refused):
                 look.refused = data
             elif look.plan is not None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from oncelog.access.authorizer import Operation
 from oncelog.access.authorizer import topic as topic_resource
 from oncelog.broker.replies import NO_REPLY, CloseConnection, NoReply
-from oncelog.broker.transactional_produce import NO_REFUSALS, Refusals, admit, is_transactional
 from oncelog.log.partition_log import Appended
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
@@ -23,6 +22,7 @@ from oncelog.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from oncelog.records.batch import is_transactional
 from oncelog.records.validation import FIRST_PRODUCE_VERSION_WITH_ZSTD, RecordsRefused, refuse_for_version
 from oncelog.waiting.later import Later
 
@@ -40,13 +40,15 @@ Reply: TypeAlias = ProduceResponse | NoReply | CloseConnection
 _Waiting = tuple["Partition", int, PartitionProduceResponse]
 
 
-def handle_produce(
-    node: "Node", caller: "Caller", request: ProduceRequest, version: int
-) -> "Reply | Later[Reply]":
+def handle_produce(node: "Node", caller: "Caller", request: ProduceRequest, version: int) -> "Reply | Later[Reply]":
     if version >= TOPIC_ID_SINCE:
         _name_topics(node, request)
     if request.transactional_id is None:
-        return _produce(node, caller, request, version, NO_REFUSALS)
+        return _produce(node, caller, request, version, {})
+    from oncelog.broker.transactional_produce import (
+        admit,  # not before it is needed: the first produce is quicker without
+    )
+
     admitted = admit(node, caller, request, version)
     if admitted.done:
         return _produce(node, caller, request, version, admitted.value)
@@ -65,7 +67,7 @@ def _name_topics(node: "Node", request: ProduceRequest) -> None:
 
 
 def _produce(
-    node: "Node", caller: "Caller", request: ProduceRequest, version: int, refusals: Refusals
+    node: "Node", caller: "Caller", request: ProduceRequest, version: int, refusals: dict[TopicPartition, Refused]
 ) -> "Reply | Later[Reply]":
     acks = request.acks
     transactional = request.transactional_id is not None
