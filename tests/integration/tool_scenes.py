@@ -10,10 +10,16 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from oncelog.cli.main import main
-from oncelog.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from oncelog.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from oncelog.records.builder import build_batch
 from tests.integration.raw_connection import RawConnection
-from tests.integration.topics import unique
+from tests.integration.topics import soon, unique
 
 #: The last version whose client names its partitions itself (AddPartitionsToTxn): here it just does not.
 PRODUCE_OF_V1_CLIENTS = 11
@@ -105,9 +111,12 @@ def leave_hanging(
     data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
     request = ProduceRequest(transactional_id=name, acks=-1, timeout_ms=10_000, topic_data=[data])
     with RawConnection(port) as connection:
-        response = connection.call(request, PRODUCE_OF_V1_CLIENTS, ProduceResponse)
-    (answer,) = response.responses[0].partition_responses
-    assert answer.error_code == 0
+
+        def produce() -> PartitionProduceResponse:
+            response = connection.call(request, PRODUCE_OF_V1_CLIENTS, ProduceResponse)
+            return response.responses[0].partition_responses[0]
+
+        answer = soon(produce, lambda answer: answer.error_code == 0)
     return answer.base_offset
 
 

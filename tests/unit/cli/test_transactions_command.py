@@ -99,6 +99,15 @@ def test_filters_go_over_the_wire(capsys: pytest.CaptureFixture[str]):
     assert request.transactional_id_pattern == "b.*"
 
 
+def test_what_is_over_does_not_run_for_long(capsys: pytest.CaptureFixture[str]):
+    cluster = ScriptedCluster([0])
+
+    run_on(cluster, capsys, "transactions", "list", "--older-than", "1m")
+
+    (request,) = cluster.brokers[0].requests(ApiKey.LIST_TRANSACTIONS)
+    assert request.state_filters == ["Ongoing", "PrepareCommit", "PrepareAbort"]
+
+
 def test_a_list_as_table_and_as_json(capsys: pytest.CaptureFixture[str]):
     known = {"billing": Known(0, 4003), "audit": Known(1, 9, state="CompleteCommit")}
 

@@ -100,6 +100,16 @@ def test_nobody_there():
     assert not caught.value.outcome_unknown
 
 
+def test_a_broker_that_hangs_up_at_once_cannot_be_reached():
+    with (
+        ScriptedBroker({ApiKey.API_VERSIONS: None}) as broker,
+        pytest.raises(Retriable, match=f"cannot reach a broker at {broker.address}: .*ApiVersions") as caught,
+    ):
+        Connection(broker.address, "test")
+
+    assert not caught.value.outcome_unknown
+
+
 def test_an_http_server_is_no_broker():
     with (
         something_that_sends(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address,
