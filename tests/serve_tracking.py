@@ -13,7 +13,7 @@ from pathlib import Path
 from oncelog.broker.config import load_config
 from oncelog.broker.event_loop import new_event_loop
 from oncelog.broker.server import Broker
-from oncelog.cli.addresses import parse_address
+from oncelog.cli.addresses import advertised_address, parse_address
 from tests.disks import sync_tracking_disk
 
 
@@ -24,9 +24,11 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[])
     arguments = parser.parse_args()
     config = load_config(dict(setting.split("=", 1) for setting in arguments.set), None)
-    host, port = parse_address(arguments.listen)
+    listen = parse_address(arguments.listen)
     arguments.data_dir.mkdir(parents=True, exist_ok=True)
-    broker = Broker(config, arguments.data_dir, host, port, disk=sync_tracking_disk(arguments.data_dir))
+    advertised = advertised_address(config, listen)
+    disk = sync_tracking_disk(arguments.data_dir)
+    broker = Broker(config, arguments.data_dir, listen.host, listen.port, advertised, disk=disk)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve(broker))
 

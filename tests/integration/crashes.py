@@ -7,8 +7,10 @@ import contextlib
 import random
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from oncelog.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -19,6 +21,7 @@ from oncelog.protocol.messages.list_offsets import (
 from oncelog.records.batch import BatchHeader, CorruptBatch, batches, crc_matches
 from tests.brokers import BrokerProcess
 from tests.integration.ledger import ProducingThread
+from tests.integration.proxy import CuttingProxy
 from tests.integration.raw_connection import RawConnection
 from tests.integration.topics import create_topic
 
@@ -29,21 +32,41 @@ LATEST = -1
 
 
 class CrashRounds:
-    """A broker killed at random moments, its producer that never notices more than a slow answer."""
+    """A broker killed at random moments, its producer that never notices more than a slow answer.
 
-    def __init__(self, broker: BrokerProcess, seed: int) -> None:
+    Between the two stands a proxy that loses the last answers before a kill: batches that the broker took and the producer
+    sends again are rare otherwise, and they are what a restarted broker must recognise.
+    """
+
+    def __init__(self, directory: Path, policy: str, seed: int, command: Sequence[str] | None = None) -> None:
         self.chance = random.Random(seed)
-        self.broker = broker
-        self.topic = create_topic(broker.bootstrap_servers, PARTITIONS, TOPIC_CONFIG)
-        self.producing = ProducingThread(broker.bootstrap_servers, self.topic, PARTITIONS, padding=600)
+        self.proxy = CuttingProxy()
+        settings = {"flush.policy": policy, "advertised.listeners": f"PLAINTEXT://{self.proxy.bootstrap_servers}"}
+        self.broker = BrokerProcess(directory, settings, command=command)
+        self.proxy.target = self.broker.port
+
+    def __enter__(self) -> Self:
+        self.broker.start()
+        self.topic = create_topic(self.proxy.bootstrap_servers, PARTITIONS, TOPIC_CONFIG)
+        self.producing = ProducingThread(self.proxy.bootstrap_servers, self.topic, PARTITIONS, padding=600)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.producing.give_up()
+        if self.broker.running:
+            self.broker.kill()
+        self.proxy.__exit__(kind, error, trace)
 
     def run(self, rounds: int, after_kill: Callable[[int], object]) -> None:
         with self.producing as producing:
             for number in range(rounds):
-                self._live()
+                self._live(lose_answers=number % 2 == 0)
                 # What is acknowledged by now must be there for ever, whatever happens next.
                 promised = self.promised()
                 self.broker.kill()
+                self.proxy.cut()
                 after_kill(number)
                 if self.chance.random() < 0.15:
                     self._die_while_starting()
@@ -52,8 +75,9 @@ class CrashRounds:
                 self.check_end_offsets(promised, f"after kill {number}")
             producing.wait_for_more(1)
         ledger = self.producing.ledger
-        found = ledger.check(self.broker.bootstrap_servers, self.topic)
+        found = ledger.check(self.proxy.bootstrap_servers, self.topic)
         assert found > 10 * rounds, "the rounds were too short to prove anything"
+        assert self.proxy.lost_bytes > 0
         self.broker.stop()
         for partition in range(PARTITIONS):
             check_files(self.directory(partition))
@@ -65,11 +89,14 @@ class CrashRounds:
     def directory(self, partition: int) -> Path:
         return self.broker.data_directory / f"{self.topic}-{partition}"
 
-    def _live(self) -> None:
+    def _live(self, *, lose_answers: bool) -> None:
         """Mostly until something was acknowledged and a little longer; now and then hardly at all."""
-        if self.chance.random() < 0.8:
+        if lose_answers or self.chance.random() < 0.6:
             self.producing.wait_for_more(1)
-            time.sleep(self.chance.uniform(0.0, 0.25))
+            time.sleep(self.chance.uniform(0.0, 0.2))
+            if lose_answers:
+                self.proxy.lose_some_answers()
+                time.sleep(self.chance.uniform(0.0, 0.02))
         else:
             time.sleep(self.chance.uniform(0.0, 0.05))
 

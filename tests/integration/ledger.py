@@ -107,9 +107,16 @@ class ProducingThread:
     """An idempotent producer that sends without pause, a bounded number of messages ahead of the acknowledgements."""
 
     def __init__(
-        self, bootstrap: str, topic: str, partitions: int, *, padding: int = 200, pause_s: float = 0.002
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        *,
+        padding: int = 200,
+        pause_s: float = 0.002,
+        ledger: Ledger | None = None,
     ) -> None:
-        self.ledger = Ledger()
+        self.ledger = ledger or Ledger()
         self._topic = topic
         self._partitions = partitions
         self._padding = b"." * padding

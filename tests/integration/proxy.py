@@ -4,7 +4,6 @@ A lost answer is what idempotence is for: the broker has the batch, the client d
 """
 
 import contextlib
-import random
 import socket
 import threading
 import time
@@ -15,9 +14,9 @@ from tests.brokers import free_port
 
 
 class CuttingProxy:
-    def __init__(self) -> None:
+    def __init__(self, target: int | None = None) -> None:
         self.port = free_port()
-        self.target: int | None = None
+        self.target = target
         self.cuts = 0
         # Bytes the broker sent and no client got.
         self.lost_bytes = 0
@@ -60,17 +59,7 @@ class CuttingProxy:
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 
-    def torment(self, seconds: float, seed: int) -> None:
-        """Cut every now and then, after losing some answers, for so long."""
-        chance = random.Random(seed)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(chance.uniform(0.02, 0.25))
-            if chance.random() < 0.6:
-                self._lose_some_answers()
-            self.cut()
-
-    def _lose_some_answers(self) -> None:
+    def lose_some_answers(self) -> None:
         """At least one, if the broker has something to say at all."""
         before = self.lost_bytes
         self.lose_answers()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.brokers import BrokerProcess, oncelog_only
+from tests.brokers import oncelog_only
 from tests.integration.crashes import PARTITIONS, CrashRounds, damage_tail
 
 ROUNDS = int(os.environ.get("ONCELOG_CRASH_ROUNDS", "50"))
@@ -19,8 +19,7 @@ pytestmark = [oncelog_only, pytest.mark.timeout(60 + 10 * ROUNDS)]
 @pytest.mark.seed("I2")
 @pytest.mark.parametrize("policy", ["page-cache", "group-commit"])
 def test_every_acknowledged_record_is_there_once_after_kills(tmp_path: Path, policy: str) -> None:
-    with BrokerProcess(tmp_path / "data", {"flush.policy": policy}) as broker:
-        rounds = CrashRounds(broker, seed=1)
+    with CrashRounds(tmp_path / "data", policy, seed=1) as rounds:
         kinds: set[str] = set()
 
         def tear_tails(_: int) -> None:

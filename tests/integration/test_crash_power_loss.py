@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.brokers import ROOT, BrokerProcess, oncelog_only
+from tests.brokers import ROOT, oncelog_only
 from tests.disks import lose_page_cache
 from tests.integration.crashes import CrashRounds
 
@@ -19,21 +19,18 @@ ROUNDS = int(os.environ.get("ONCELOG_CRASH_ROUNDS", "50"))
 pytestmark = [oncelog_only, pytest.mark.timeout(60 + 10 * ROUNDS)]
 
 
-def tracked(directory: Path, policy: str) -> BrokerProcess:
-    command = [sys.executable, str(ROOT / "tests" / "serve_tracking.py")]
-    return BrokerProcess(directory, {"flush.policy": policy}, command=command)
+TRACKING = [sys.executable, str(ROOT / "tests" / "serve_tracking.py")]
 
 
 @pytest.mark.seed("I2")
 def test_group_commit_keeps_what_it_acknowledged_through_power_cuts(tmp_path: Path) -> None:
-    with tracked(tmp_path / "data", "group-commit") as broker:
-        rounds = CrashRounds(broker, seed=2)
+    with CrashRounds(tmp_path / "data", "group-commit", seed=2, command=TRACKING) as rounds:
         lost_bytes = 0
 
         def cut_power(_: int) -> None:
             nonlocal lost_bytes
             if rounds.chance.random() < 0.7:
-                lost_bytes += sum(lose_page_cache(broker.directory).values())
+                lost_bytes += sum(lose_page_cache(rounds.broker.directory).values())
 
         rounds.run(ROUNDS, cut_power)
         # Otherwise the cuts took nothing and prove nothing.
@@ -42,13 +39,11 @@ def test_group_commit_keeps_what_it_acknowledged_through_power_cuts(tmp_path: Pa
 
 def test_the_cut_is_real(tmp_path: Path) -> None:
     """Under the default policy the same cut loses acknowledged records: the test above could fail."""
-    with tracked(tmp_path / "data", "page-cache") as broker:
-        rounds = CrashRounds(broker, seed=3)
+    with CrashRounds(tmp_path / "data", "page-cache", seed=3, command=TRACKING) as rounds:
         rounds.producing.wait_for_more()
         promised = rounds.promised()
-        broker.kill()
-        lose_page_cache(broker.directory)
-        broker.start()
+        rounds.broker.kill()
+        lose_page_cache(rounds.broker.directory)
+        rounds.broker.start()
         with pytest.raises(AssertionError, match="acknowledged"):
             rounds.check_end_offsets(promised, "after the cut")
-        rounds.producing.give_up()
