@@ -90,6 +90,11 @@ class WrappedDisk:
         self.inner.write_file(path, data, sync=sync)
         self.synced(path, len(data) if sync else 0)
 
+    def write_in_place(self, path: str, data: bytes) -> None:
+        self.before("write_file", path)
+        self.inner.write_in_place(path, data)
+        self.synced(path, 0)
+
     def exists(self, path: str) -> bool:
         return self.inner.exists(path)
 
