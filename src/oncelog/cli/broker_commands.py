@@ -6,13 +6,14 @@ could not do its work; one line on standard error says why and what to do.
 
 import argparse
 import json
+import os
 import shlex
 import sys
 import time
 from collections.abc import Callable
 
 from oncelog.client.brokers import Brokers
-from oncelog.client.errors import ClientError, Retriable
+from oncelog.client.errors import ClientError, Retriable, error_for
 from oncelog.client.metadata import ClusterView
 from oncelog.model.address import BadAddress, parse_address
 from oncelog.model.error_code import ErrorCode
@@ -47,7 +48,13 @@ def run_against_brokers(arguments: argparse.Namespace, command: Callable[[argpar
     try:
         bootstrap = [parse_address(text.strip()) for text in arguments.bootstrap_server.split(",")]
         with Brokers(bootstrap, CLIENT_ID) as brokers:
-            return command(arguments, brokers)
+            code = command(arguments, brokers)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        # Whoever read the output has seen enough (`| head`). Nothing more may be written to it, also not when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except Missing as problem:
         code, why = NOT_AS_WANTED, str(problem)
     except ClientError as problem:
@@ -69,7 +76,7 @@ def view_of_topic(brokers: Brokers, topic: str) -> ClusterView:
     for name, code in view.refused.items():
         if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
             raise Missing(f"there is no topic {name}")
-        raise Misused(f"topic {name} cannot be looked at: {ErrorCode(code).name}")
+        raise error_for(code, f"looking at topic {name}")
     return view
 
 

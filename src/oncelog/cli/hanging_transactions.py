@@ -16,9 +16,9 @@ from oncelog.cli.broker_commands import (
 from oncelog.cli.durations import format_duration, format_time
 from oncelog.cli.tables import table
 from oncelog.client.brokers import Brokers
+from oncelog.client.errors import error_for
 from oncelog.client.hanging_transactions import find_hanging, is_unknown, transactions_of_producers
 from oncelog.client.transaction_admin import OpenTransaction, TransactionAdmin
-from oncelog.model.error_code import ErrorCode
 from oncelog.model.topic_partition import TopicPartition
 
 
@@ -42,7 +42,7 @@ def find_hanging_transactions(arguments: argparse.Namespace, brokers: Brokers) -
         at_broker=arguments.broker,
     )
     for partition, code in found.failed.items():
-        print(f"oncelog: {partition} could not be looked into: {ErrorCode(code).name}", file=sys.stderr)
+        print(f"oncelog: {error_for(code, f'could not look into {partition}')}", file=sys.stderr)
     if arguments.json:
         print_json([_hanging_as_json(arguments, hanging, now) for hanging in found.transactions])
     elif found.transactions:
@@ -96,7 +96,7 @@ def abort_hanging_transaction(arguments: argparse.Namespace, brokers: Brokers) -
         raise Missing(f"{arguments.topic} has no partition {arguments.partition}")
     searched = admin.open_transactions(view, [partition])
     for code in searched.failed.values():
-        raise Misused(f"{partition} could not be looked into: {ErrorCode(code).name}")
+        raise error_for(code, f"could not look into {partition}")
     for hanging in searched.found:
         if hanging.start_offset == arguments.start_offset:
             break

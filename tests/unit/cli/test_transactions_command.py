@@ -256,7 +256,7 @@ def test_a_partition_that_cannot_be_looked_into_is_said_and_the_others_are_looke
 
     assert code == 0
     assert out == "no hanging transactions in 1 partitions\n"
-    assert err == "oncelog: orders-1 could not be looked into: LEADER_NOT_AVAILABLE\n"
+    assert err == "oncelog: could not look into orders-1: LEADER_NOT_AVAILABLE\n"
 
 
 def test_commands_for_the_default_server_do_not_repeat_it(capsys: pytest.CaptureFixture[str]):
@@ -294,6 +294,19 @@ def test_an_error_of_one_coordinator_is_told_with_its_number(capsys: pytest.Capt
 
     assert code == 2
     assert err == "oncelog: listing the transactions of broker 1: CLUSTER_AUTHORIZATION_FAILED\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_problem():
+    with ScriptedCluster([0], {f"id-{number}": Known(0, number) for number in range(5000)}).running() as brokers:
+        server = str(brokers.any().address)
+        command = [sys.executable, "-m", "oncelog", "transactions", "list", "--bootstrap-server", server]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline().startswith(b"TRANSACTIONAL ID")
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait(30) == 0
 
 
 def test_a_broker_that_hangs_up_in_the_middle(capsys: pytest.CaptureFixture[str]):
