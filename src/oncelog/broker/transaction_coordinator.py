@@ -216,13 +216,16 @@ class TransactionCoordinator:
     def _next(self, lane: _Lane, transactional_id: str) -> None:
         if lane.busy or lane.emptying:
             return
-        if lane.waiting:
-            self._serve_waiting(lane)
-        if not lane.busy and not lane.waiting and self._lanes.get(transactional_id) is lane:
+        if lane.waiting and not self._served_waiting(lane):
+            return
+        if self._lanes.get(transactional_id) is lane:
             del self._lanes[transactional_id]
 
-    def _serve_waiting(self, lane: _Lane) -> None:
-        """One after the other, in a loop: however many wait, an answer that makes way for the next is not a deeper call."""
+    def _served_waiting(self, lane: _Lane) -> bool:
+        """Carry out what waits until something must be waited for again. True if nothing is left.
+
+        In a loop: however many wait, an answer that makes way for the next is not a deeper call.
+        """
         lane.emptying = True
         try:
             while lane.waiting and not lane.busy:
@@ -232,6 +235,7 @@ class TransactionCoordinator:
                     break
         finally:
             lane.emptying = False
+        return not lane.busy and not lane.waiting
 
     # Storing
 

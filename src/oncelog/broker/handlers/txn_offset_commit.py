@@ -59,7 +59,12 @@ def handle_txn_offset_commit(
                 )
     if not wanted:
         return _response(request, refused.__getitem__)
-    return _admit(node, caller, request, version).then(lambda no: _commit(node, request, tuple(wanted), refused, no))
+    # In the group's turn, not before: while another of its commits is being stored, the transaction may end, and what an older
+    # client then still writes under the same epoch would begin one that nobody ends.
+    admitted: Later[ErrorCode | None] = node.groups.view(request.group_id).then(
+        lambda _: _admit(node, caller, request, version)
+    )
+    return admitted.then(lambda no: _commit(node, request, tuple(wanted), refused, no))
 
 
 def _denied(node: "Node", caller: "Caller", request: TxnOffsetCommitRequest) -> ErrorCode | None:
