@@ -1,1 +1,1 @@
-"""The command line: `oncelog serve`, `oncelog demo`. Nothing imports this package."""
+"""The command line: `oncelog serve`, `demo`, `transactions`, `explain-lag`. Nothing imports this package."""
