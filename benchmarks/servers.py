@@ -97,7 +97,9 @@ def start_oncelog(data_dir: Path, settings: dict[str, str] | None = None) -> Ser
     ]
     for name, value in (settings or {}).items():
         command += ["--set", f"{name}={value}"]
-    return start("oncelog", command)
+    # Compiled modules are kept, as for every user: a setting for development must not make each start compile them again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return start("oncelog", command, environment)
 
 
 def touch_memory(size: int, directory: Path) -> None:
