@@ -12,7 +12,6 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
