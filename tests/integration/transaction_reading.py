@@ -1,4 +1,4 @@
-"""Reading what transactions left behind: fetches with their bounds and aborted lists, committed offsets, and the filter of a consumer.
+"""Reading what transactions left behind: fetches with bounds and aborted lists, committed offsets, the filter of a consumer.
 
 The filter is written down here once more on purpose: it is what the broker's answers have to be good for.
 """

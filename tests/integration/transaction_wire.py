@@ -17,6 +17,11 @@ from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
+from oncelog.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -216,6 +221,36 @@ class Wire(RawConnection):
     ) -> EndTxnResponse:
         return self.call(end_request(transactional_id, producer, committed=committed), version, EndTxnResponse)
 
+    def end_code(
+        self, transactional_id: str, producer: ProducerIdentity, *, committed: bool, version: int = 5
+    ) -> ErrorCode:
+        return ErrorCode(self.end(transactional_id, producer, committed=committed, version=version).error_code)
+
+    def describe(self, transactional_id: str) -> TransactionState:
+        asked = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        (found,) = self.call(asked, 0, DescribeTransactionsResponse).transaction_states
+        return found
+
+    def settled(self, transactional_id: str) -> str:
+        """The state of the id once its markers are out: Kafka answers an end before that, and so does Oncelog on a slow disk."""
+        deadline = time.monotonic() + 20
+        while (found := self.describe(transactional_id).transaction_state).startswith("Prepare"):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.005)
+        return found
+
+
+def warm_up(wire: Wire) -> None:
+    """Have both internal topics made and their coordinators ready: what is refused after this is refused for a reason."""
+    until_taken(lambda: wire.find_coordinator("any", GROUP), int, "find a group's coordinator")
+    # Kafka's fifty partitions are ready one after the other.
+    for number in range(50 if target_is_kafka() else 1):
+        WireProducer(wire, f"warm-up-{number}").initialise()
+
+
+def worst(codes: Sequence[ErrorCode]) -> int:
+    return max(codes)
+
 
 class Denied(Exception):
     """What a producer asked for was refused."""
@@ -268,7 +303,7 @@ class WireProducer:
         new = [partition for partition in partitions if partition not in self._added]
         if new and self.generation is V1:
             until_taken(
-                lambda: self.wire.add_partitions(self.transactional_id, self.identity, new), max, "add partitions"
+                lambda: self.wire.add_partitions(self.transactional_id, self.identity, new), worst, "add partitions"
             )
         self._added.update(new)
 
@@ -299,7 +334,7 @@ class WireProducer:
             lambda: self.wire.commit_offsets(
                 self.transactional_id, self.identity, group, offsets, self.generation.offsets
             ),
-            max,
+            worst,
             "commit offsets",
         )
 
@@ -314,6 +349,11 @@ class WireProducer:
         if self.generation is V2:
             self._take(ProducerIdentity(answer.producer_id, answer.producer_epoch))
         self._added.clear()
+
+    def settle(self) -> "WireProducer":
+        """Return when the markers of the last transaction are out."""
+        self.wire.settled(self.transactional_id)
+        return self
 
     def commit(self) -> None:
         self.end(committed=True)
