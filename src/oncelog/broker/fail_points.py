@@ -6,14 +6,15 @@ the third time that place is reached with that detail. A detail of * is any.
 
 import os
 import signal
+from enum import Enum
 
 _armed = os.environ.get("ONCELOG_FAIL_POINT", "")
 _left = int(_armed.rpartition("/")[2]) if _armed else 0
 
 
-def reach(name: str, detail: str = "") -> None:
+def reach(name: str, detail: Enum | None = None) -> None:
     if _armed:
-        _count_down(name, detail)
+        _count_down(name, "" if detail is None else detail.name)
 
 
 def _count_down(name: str, detail: str) -> None:

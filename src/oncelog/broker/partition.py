@@ -70,6 +70,11 @@ class Partition:
     def in_sync(self) -> tuple[int, ...]:
         return self._replicas.in_sync
 
+    @property
+    def acknowledges_at_once(self) -> bool:
+        """Whether an append is acknowledged when it returns: nobody else and no disk has to be waited for."""
+        return self._group_commit is None and len(self._replicas.in_sync) == 1
+
     def append(self, records: BytesLike, now_ms: int, *, acks: int = -1) -> Appended | Refused:
         """Append what a client sent. It is acknowledged once `is_acknowledged` says so."""
         refused = self._refuse(acks)

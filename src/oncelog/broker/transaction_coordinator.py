@@ -242,13 +242,13 @@ class TransactionCoordinator:
     def _store(self, transaction: Transaction, done: Callable[[Refused | None], None]) -> None:
         """Append the transaction to the log. `done` hears None once it is acknowledged and has taken the old one's place."""
         transactional_id = transaction.transactional_id
-        reach("transaction before store", transaction.state.name)
+        reach("transaction before store", transaction.state)
 
         def applied(result: Appended | Refused) -> None:
             if isinstance(result, Refused):
                 done(Refused(_client_code(result.code), result.why))
                 return
-            reach("transaction after store", transaction.state.name)
+            reach("transaction after store", transaction.state)
             self.apply(transaction)
             done(None)
 
@@ -305,7 +305,7 @@ class TransactionCoordinator:
         return leader if leader >= 0 else None
 
     def _send_markers(self, prepared: Transaction) -> None:
-        reach("transaction before markers", prepared.state.name)
+        reach("transaction before markers", prepared.state)
         home = self._home_of(prepared.transactional_id)
         coordinator = self._node.partitions.get(TRANSACTION_STATE, home.partition)
         coordinator_epoch = 0 if isinstance(coordinator, Refused) else coordinator.leader_epoch
@@ -330,7 +330,7 @@ class TransactionCoordinator:
             _log.warning("markers cancelled: another epoch took over", transactional_id=transactional_id)
         for prepared in outcome.finished:
             self._complete(prepared)
-        if self._markers.destinations or self._markers.waits_for_leaders:
+        if self._markers.has_more_to_send:
             self._later(self._try_markers_again)
 
     def _try_markers_again(self) -> None:
@@ -339,7 +339,7 @@ class TransactionCoordinator:
         self._drain()
 
     def _complete(self, prepared: Transaction) -> None:
-        reach("transaction after markers", prepared.state.name)
+        reach("transaction after markers", prepared.state)
         finished = complete(prepared, self._node.clock.now_ms())
 
         def stored(problem: Refused | None) -> None:

@@ -72,15 +72,6 @@ class Child:
         if self._process is not None:
             self._process.terminate()
 
-    def stop(self, seconds: float) -> None:
-        """SIGTERM, and killed if it takes longer than this."""
-        assert self._process is not None
-        self._process.terminate()
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
     def printed(self) -> str:
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
@@ -111,11 +102,16 @@ class Processes:
                 raise DemoFailed(f"the broker is not ready after {seconds:.0f} s")
             time.sleep(0.01)
 
-    def stop_workers(self) -> None:
+    def stop_workers(self, check: Callable[[], None], seconds: float = 10.0) -> None:
+        """Lets them end what they are at; those that take longer than this are killed."""
         for worker in self.workers.values():
             worker.terminate()
+        deadline = time.monotonic() + seconds
+        while any(worker.running for worker in self.workers.values()) and time.monotonic() < deadline:
+            check()
+            time.sleep(0.01)
         for worker in self.workers.values():
-            worker.stop(seconds=10)
+            worker.kill()
 
     def printed(self, lines: int = 10) -> str:
         """The last lines that each of them printed."""

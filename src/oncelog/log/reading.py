@@ -85,30 +85,45 @@ def plan_read(
     segments: Segments, log_end_offset: int, from_offset: int, max_bytes: int, up_to: int, at_least_one_batch: bool
 ) -> ReadPlan | Read:
     """As `PartitionLog.read` describes it, for offsets that are in the log. A read stays within one segment."""
-    number = segments.number_holding(from_offset)
-    while from_offset < up_to:
-        segment = segments[number]
-        number += 1
-        end_offset = segments[number].base_offset if number < len(segments) else log_end_offset
-        segments.use(segment)
-        start = segment.position_of(from_offset)
-        if up_to >= end_offset:
-            end, next_offset = segment.file.size, end_offset
-        else:
-            end, next_offset = segment.position_of(up_to), up_to
-        if start >= end:
-            if end_offset >= up_to:
+    plan: ReadPlan | None = None
+    active = segments.active
+    if from_offset >= up_to:
+        pass
+    elif from_offset >= active.base_offset:
+        plan = _plan_within(active, log_end_offset, from_offset, max_bytes, up_to, at_least_one_batch)
+    else:
+        number = segments.number_holding(from_offset)
+        while number < len(segments) and segments[number].base_offset < up_to:
+            segment = segments[number]
+            number += 1
+            end_offset = segments[number].base_offset if number < len(segments) else log_end_offset
+            segments.use(segment)
+            plan = _plan_within(segment, end_offset, from_offset, max_bytes, up_to, at_least_one_batch)
+            # Where compaction left nothing of the range in a segment, the next one has what comes first.
+            if plan is not None or segment.position_of(from_offset) < segment.file.size:
                 break
-            continue  # compaction left nothing of this range here
-        if end - start <= max_bytes:
-            return ReadPlan(segment, start, end - start, next_offset)
-        last_offset, boundary = segment.offset_index.entry_at_or_before(start + max_bytes - HEADER_SIZE)
-        if boundary > start:
-            return ReadPlan(segment, start, max_bytes, from_offset, (last_offset, boundary - start))
-        first = segment.header_at(start)
-        if first.size <= max_bytes:
-            return ReadPlan(segment, start, max_bytes, from_offset, (first.last_offset, 0))
-        if not at_least_one_batch:
-            break
-        return ReadPlan(segment, start, first.size, first.next_offset)
-    return Read(b"", from_offset)
+    return Read(b"", from_offset) if plan is None else plan
+
+
+def _plan_within(
+    segment: Segment, end_offset: int, from_offset: int, max_bytes: int, up_to: int, at_least_one_batch: bool
+) -> ReadPlan | None:
+    """Within the segment that ends at `end_offset`; None if nothing of it may be read."""
+    start = segment.position_of(from_offset)
+    if up_to >= end_offset:
+        end, next_offset = segment.file.size, end_offset
+    else:
+        end, next_offset = segment.position_of(up_to), up_to
+    if start >= end:
+        return None
+    if end - start <= max_bytes:
+        return ReadPlan(segment, start, end - start, next_offset)
+    last_offset, boundary = segment.offset_index.entry_at_or_before(start + max_bytes - HEADER_SIZE)
+    if boundary > start:
+        return ReadPlan(segment, start, max_bytes, from_offset, (last_offset, boundary - start))
+    first = segment.header_at(start)
+    if first.size <= max_bytes:
+        return ReadPlan(segment, start, max_bytes, from_offset, (first.last_offset, 0))
+    if not at_least_one_batch:
+        return None
+    return ReadPlan(segment, start, first.size, first.next_offset)

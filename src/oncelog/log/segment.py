@@ -124,13 +124,16 @@ class Segment:
             self._disk.remove(self.path(TRANSACTION_INDEX))
 
     def truncate(self, offset: int) -> None:
-        """Cut the file where the batch with `offset` begins. Index files follow when they are next written."""
+        """Cut the file where the batch with `offset` begins. It is written again from here on: its indexes are in memory."""
         position = self.position_of(offset)
+        indexes = (self.offset_index, self.time_index, self.transaction_index)
+        for kind in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+            # A later start might believe them: they say what was once there.
+            self._disk.remove(self.path(kind))
         self.file.truncate(position)
         self._places.clear()
-        self.offset_index.truncate(offset)
-        self.time_index.truncate(offset)
-        self.transaction_index.truncate(offset)
+        for index in indexes:
+            index.truncate(offset)
         self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
         _, indexed = self.offset_index.last_entry
         self._bytes_since_entry = position - indexed

@@ -95,9 +95,10 @@ class Segments:
             segment = self._list.pop()
             self._bases.pop()
             segment.remove()
-        self._lately_used = [segment for segment in self._lately_used if segment in self._list]
         if self._list:
             self.active = self._list[-1]
+        # What is written next has its indexes in memory only: they must not be let go.
+        self._lately_used = [used for used in self._lately_used if used in self._list and used is not self.active]
 
     def restart_at(self, base_offset: int) -> None:
         """Throw everything away and begin again at `base_offset`."""

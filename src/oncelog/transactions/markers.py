@@ -56,7 +56,7 @@ class Answer(Enum):
     BUG = "bug"
 
 
-_ANSWERS = {
+_ANSWERS: dict[int, Answer] = {
     ErrorCode.NONE: Answer.DONE,
     # The producer cannot have written there either, so there is nothing to end.
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Answer.DONE,
@@ -75,10 +75,7 @@ _ANSWERS = {
 
 def meaning_of(code: int) -> Answer:
     """Everything not in the table cannot be answered to a marker unless somebody made a mistake."""
-    try:
-        return _ANSWERS.get(ErrorCode(code), Answer.BUG)
-    except ValueError:
-        return Answer.BUG
+    return _ANSWERS.get(code, Answer.BUG)
 
 
 @dataclass(slots=True)
