@@ -330,7 +330,7 @@ class TransactionCoordinator:
             _log.warning("markers cancelled: another epoch took over", transactional_id=transactional_id)
         for prepared in outcome.finished:
             self._complete(prepared)
-        if self._markers.has_more_to_send:
+        if self._markers.destinations or self._markers.waits_for_leaders:
             self._later(self._try_markers_again)
 
     def _try_markers_again(self) -> None:

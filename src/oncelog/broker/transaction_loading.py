@@ -19,8 +19,8 @@ _READ_BYTES = 1 << 20
 
 
 def load_transactions(log: "PartitionLog") -> dict[str, Transaction]:
-    #: Only the last value of each id is decoded: what it was before has no effect on what it is.
-    values: dict[str, bytes] = {}
+    #: By key as it is written. Only the last value of each is decoded: what it was before has no effect on what it is.
+    values: dict[bytes, bytes] = {}
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         read = log.read(offset, _READ_BYTES, log.log_end_offset, True)
@@ -29,15 +29,20 @@ def load_transactions(log: "PartitionLog") -> dict[str, Transaction]:
         for position, header in batches(read.records):
             if not header.is_control:
                 for record in read_records(read.records, position):
-                    transactional_id = decode_key(record.key or b"")
-                    if transactional_id is None:
-                        _log.warning("a record of an unknown kind is passed over", partition=str(log.topic_partition))
-                    elif record.value is None:
-                        values.pop(transactional_id, None)
+                    key = record.key or b""
+                    if record.value is None:
+                        values.pop(key, None)
                     else:
-                        values[transactional_id] = record.value
+                        values[key] = record.value
             offset = header.next_offset
-    return {transactional_id: _decoded(transactional_id, value) for transactional_id, value in values.items()}
+    transactions = {}
+    for key, value in values.items():
+        transactional_id = decode_key(key)
+        if transactional_id is None:
+            _log.warning("a record of an unknown kind is passed over", partition=str(log.topic_partition))
+        else:
+            transactions[transactional_id] = _decoded(transactional_id, value)
+    return transactions
 
 
 def _decoded(transactional_id: str, value: bytes) -> Transaction:

@@ -17,7 +17,7 @@ from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
 from oncelog.records.batch import HEADER, is_transactional
 from oncelog.transactions.adding import AddPartitions
-from oncelog.waiting.later import Later, completed
+from oncelog.waiting.later import Later
 
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
@@ -31,31 +31,31 @@ Refusals = dict[TopicPartition, Refused]
 NO_REFUSALS: Refusals = {}
 
 
-def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: int) -> "Later[Refusals]":
+def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: int) -> "Refusals | Later[Refusals]":
     """Which of the request's partitions must not be written to; empty when all may."""
     batches = _transactional_batches(request)
     if not batches:
-        return completed(NO_REFUSALS)
+        return NO_REFUSALS
     transactional_id = request.transactional_id or ""
     if not node.access.may(caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)):
         why = "transactional batches need a transactional id that this client may use"
-        return completed(dict.fromkeys(batches, Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)))
+        return dict.fromkeys(batches, Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why))
     if not transactional_id:
         why = "transactional batches need a transactional id that is not empty"
-        return completed(dict.fromkeys(batches, Refused(ErrorCode.INVALID_REQUEST, why)))
+        return dict.fromkeys(batches, Refused(ErrorCode.INVALID_REQUEST, why))
     if len(set(batches.values())) > 1:
         why = "batches of several producers in one transactional request"
-        return completed(dict.fromkeys(batches, Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)))
+        return dict.fromkeys(batches, Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why))
     unknown = {
         partition: producer
         for partition, producer in batches.items()
         if not _is_in_transaction(node, partition, producer)
     }
     if not unknown:
-        return completed(NO_REFUSALS)
+        return NO_REFUSALS
     if version >= PRODUCE_V2_SINCE:
         return _add(node, caller, transactional_id, unknown)
-    return completed(_verify(node, transactional_id, unknown, version))
+    return _verify(node, transactional_id, unknown, version)
 
 
 def _transactional_batches(request: "ProduceRequest") -> dict[TopicPartition, ProducerIdentity]:
@@ -77,7 +77,7 @@ def _is_in_transaction(node: "Node", partition: TopicPartition, producer: Produc
 
 def _add(
     node: "Node", caller: "Caller", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
-) -> "Later[Refusals]":
+) -> "Refusals | Later[Refusals]":
     producer = next(iter(unknown.values()))
     command = AddPartitions(transactional_id, producer, frozenset(unknown), TRANSACTION_VERSION)
 
@@ -86,7 +86,8 @@ def _add(
             return dict.fromkeys(unknown, Refused(_produce_code(result.code), result.why))
         return NO_REFUSALS
 
-    return node.transactions.run(command, caller).then(refusals)
+    answer = node.transactions.run(command, caller)
+    return refusals(answer.value) if answer.done else answer.then(refusals)
 
 
 def _verify(

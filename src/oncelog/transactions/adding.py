@@ -56,7 +56,9 @@ def decide_verify(
     if refused is not None or known is None:
         return refused or _no_mapping(transactional_id, producer)
     if known.is_prepared:
-        return Refused(ErrorCode.CONCURRENT_TRANSACTIONS, f'"{transactional_id}" is still finishing its last transaction')
+        return Refused(
+            ErrorCode.CONCURRENT_TRANSACTIONS, f'"{transactional_id}" is still finishing its last transaction'
+        )
     if known.state is State.ONGOING and partition in known.partitions:
         return None
     return Refused(

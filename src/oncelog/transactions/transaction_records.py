@@ -12,7 +12,7 @@ from oncelog.model.topic_partition import TopicPartition
 from oncelog.protocol.codec import decode_versioned, encode_versioned, version_of
 from oncelog.protocol.messages.internal.transaction_log import PartitionsSchema, TransactionLogKey, TransactionLogValue
 from oncelog.transactions.states import State
-from oncelog.transactions.transaction import EPOCH_BUMP_SINCE, Transaction
+from oncelog.transactions.transaction import EPOCH_BUMP_SINCE, NO_PARTITIONS, Transaction
 
 KEY_VERSION = 0
 
@@ -29,7 +29,7 @@ def encode_key(transactional_id: str) -> bytes:
 
 
 def decode_key(key: bytes) -> str | None:
-    """The transactional id, or None for a key of a version that is not known here."""
+    """The transactional id, or None for a key of a version that is not known here. Malformed if it is neither."""
     if version_of(key) != KEY_VERSION:
         return None
     return decode_versioned(TransactionLogKey, key).transactional_id
@@ -52,7 +52,9 @@ def encode_value(transaction: Transaction) -> bytes:
         _AFTER_PARTITIONS.pack(transaction.last_update_ms, transaction.start_ms),
     ]
     if flexible:
-        encoded.append(_tagged_fields(transaction))
+        encoded.append(
+            _tagged_fields(transaction.previous_producer_id, transaction.next_producer_id, transaction.client_version)
+        )
     return b"".join(encoded)
 
 
@@ -68,17 +70,54 @@ def _encoded_partitions(partitions: frozenset[TopicPartition] | None, flexible: 
     return whole[_BEFORE_PARTITIONS.size : len(whole) - _AFTER_PARTITIONS.size - (1 if flexible else 0)]
 
 
-def _tagged_fields(transaction: Transaction) -> bytes:
+@lru_cache(maxsize=1024)
+def _tagged_fields(previous_producer_id: int, next_producer_id: int, client_version: int) -> bytes:
     fields = []
-    if transaction.previous_producer_id != NO_PRODUCER_ID:
-        fields.append(_TAGGED_ID.pack(0, 8, transaction.previous_producer_id))
-    if transaction.next_producer_id != NO_PRODUCER_ID:
-        fields.append(_TAGGED_ID.pack(1, 8, transaction.next_producer_id))
-    fields.append(_TAGGED_VERSION.pack(2, 2, transaction.client_version))
+    if previous_producer_id != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(0, 8, previous_producer_id))
+    if next_producer_id != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(1, 8, next_producer_id))
+    fields.append(_TAGGED_VERSION.pack(2, 2, client_version))
     return b"".join((bytes((len(fields),)), *fields))
 
 
+#: How much of a value there is when it names no partitions, and the little in it that then is always the same.
+_AT_REST_V0 = _BEFORE_PARTITIONS.size + 4 + _AFTER_PARTITIONS.size
+_AT_REST_V2_TAGS = _tagged_fields(NO_PRODUCER_ID, NO_PRODUCER_ID, EPOCH_BUMP_SINCE)
+_AT_REST_V2 = _BEFORE_PARTITIONS.size + 1 + _AFTER_PARTITIONS.size + len(_AT_REST_V2_TAGS)
+
+
 def decode_value(transactional_id: str, data: bytes) -> Transaction:
+    """What the codec reads. Nearly all values a start finds name no partitions: those are read by hand, in a third of the time."""
+    after = _BEFORE_PARTITIONS.size
+    if (
+        len(data) == _AT_REST_V0
+        and data[:2] == b"\0\0"
+        and data[after : after + 4] in (b"\xff\xff\xff\xff", b"\0\0\0\0")
+    ):
+        return _decode_at_rest(transactional_id, data, after + 4, 0)
+    if len(data) == _AT_REST_V2 and data[:2] == b"\0\1" and data[after] <= 1 and data.endswith(_AT_REST_V2_TAGS):
+        return _decode_at_rest(transactional_id, data, after + 1, EPOCH_BUMP_SINCE)
+    return _decode_by_codec(transactional_id, data)
+
+
+def _decode_at_rest(transactional_id: str, data: bytes, after_partitions: int, client_version: int) -> Transaction:
+    _, producer_id, producer_epoch, timeout_ms, state = _BEFORE_PARTITIONS.unpack_from(data)
+    last_update_ms, start_ms = _AFTER_PARTITIONS.unpack_from(data, after_partitions)
+    return Transaction(
+        transactional_id,
+        producer_id,
+        producer_epoch,
+        timeout_ms,
+        State(state),
+        NO_PARTITIONS,
+        start_ms,
+        last_update_ms,
+        client_version=client_version,
+    )
+
+
+def _decode_by_codec(transactional_id: str, data: bytes) -> Transaction:
     value = decode_versioned(TransactionLogValue, data)
     return Transaction(
         transactional_id=transactional_id,

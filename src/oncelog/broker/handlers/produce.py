@@ -50,8 +50,8 @@ def handle_produce(node: "Node", caller: "Caller", request: ProduceRequest, vers
     )
 
     admitted = admit(node, caller, request, version)
-    if admitted.done:
-        return _produce(node, caller, request, version, admitted.value)
+    if not isinstance(admitted, Later):
+        return _produce(node, caller, request, version, admitted)
     # The frame's buffer is used again once this returns: what must wait takes its records along.
     for topic in request.topic_data:
         for data in topic.partition_data:
