@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oncelog.access.authorizer import Operation, Resource, topic
 from oncelog.broker.dispatch import Route
-from oncelog.log.partition_log import Appended
+from oncelog.model.error_code import ErrorCode
+from oncelog.model.refused import Refused
 from oncelog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from oncelog.records.batch import is_transactional
 from oncelog.records.validation import FIRST_PRODUCE_VERSION_WITH_ZSTD
@@ -113,7 +114,11 @@ class _Alike:
         if not node.access.may(caller.principal, Operation.WRITE, self._resource) or is_transactional(records):
             return None
         appended = self._partition.append(records, node.clock.now_ms(), acks=self._acks)
-        if type(appended) is not Appended:
+        if isinstance(appended, Refused):
+            if appended.code == ErrorCode.KAFKA_STORAGE_ERROR:
+                # The log had given the batch its offset before the disk refused it, and a producer's batch starts at 0:
+                # on the usual way it would be refused for good instead of being sent again.
+                _LONG.pack_into(records, 0, 0)
             return None
         reply = bytearray(self._reply)
         reply[_CORRELATION_IN_REPLY : _CORRELATION_IN_REPLY + 4] = frame[4:8]
