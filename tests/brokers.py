@@ -11,6 +11,7 @@ are picked below it.
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,6 +26,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 READY = re.compile(r"ready on ([\w.]+):(\d+)")
+
+# A test run that is killed must not leave brokers behind. `setpriv` becomes the broker, so the process id stays the same.
+ENDS_WITH_ITS_PARENT = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
 
 # Quick groups: no wait for a first member, and sessions so short that a killed member is missed within a second.
 QUICK_GROUPS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "300"}
@@ -109,7 +113,7 @@ class BrokerProcess:
         self._printed_before = len(self.output())
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
-                self._arguments(),
+                [*ENDS_WITH_ITS_PARENT, *self._arguments()],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
