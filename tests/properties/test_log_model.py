@@ -181,7 +181,6 @@ class Run:
         if self.log.apply_retention(NOW):
             assert self.log.segments[0] is not first
             assert self.log.log_start_offset >= self.log.segments[0].base_offset
-        assert self.log.size_bytes >= min(CONFIG.retention_bytes, sum(1 for _ in self.model.batches))
         assert len(self.log.segments) == 1 or self.log.size_bytes - self.log.segments[0].size < CONFIG.retention_bytes
         assert self.log.log_start_offset >= self.model.start
         self.model.start = self.log.log_start_offset

@@ -286,7 +286,10 @@ class PartitionLog:
             if completed is not None and completed.aborted:
                 self._active.add_aborted(
                     AbortedTransaction(
-                        completed.producer_id, completed.first_offset, completed.last_offset, completed.last_stable_offset
+                        completed.producer_id,
+                        completed.first_offset,
+                        completed.last_offset,
+                        completed.last_stable_offset,
                     )
                 )
         return appended

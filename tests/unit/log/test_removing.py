@@ -227,6 +227,26 @@ class TestTruncate:
         assert refusal(produce(log, 20)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         assert produce(log, 15).base_offset == 15
 
+    def test_a_segment_that_is_written_again_keeps_its_indexes_in_memory(self, disk: RealDisk) -> None:
+        log = open_log(disk)
+        produce(log, 0, producer_id=9, transactional=True)
+        fill(log, 6)
+        end(log, producer_id=9, commit=False)
+        fill(log, 40)
+        log.truncate_to(5)
+        fill(log, 40)
+        for offset in range(log.log_end_offset):
+            log.read(offset, 150, log.log_end_offset, True)
+
+        assert log.aborted_transactions(0, 100) == []
+        assert offsets(records(log)) == list(range(45))
+        log.truncate_to(3)
+        log.close()
+        log = open_log(disk, clean=True)
+        assert log.aborted_transactions(0, 100) == []
+        assert offsets(records(log)) == list(range(3))
+        assert log.last_stable_offset == 0
+
     def test_leader_epochs_are_forgotten(self, disk: RealDisk) -> None:
         log = open_log(disk)
         append(log, b"a", leader_epoch=1)
