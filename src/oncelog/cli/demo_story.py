@@ -117,7 +117,7 @@ class _Work:
             if where:
                 self._kill(worker, f"with an open transaction in {', '.join(where)}")
             elif share_done > KILL_BROKER_AT:
-                self._kill(worker, "between two transactions")
+                self._kill(worker, "wherever it was")
         elif share_done > KILL_BROKER_AT and broker.name not in self.killed:
             self._kill(broker, "under all of them")
             self._processes.start_broker(self._check)
@@ -143,7 +143,7 @@ class _Work:
 
 
 def _pause_in_transaction(worker: Child, servers: str) -> list[str]:
-    """Makes it stand still when it has written and not committed, and says where. If that does not come soon: nowhere, and it runs on."""
+    """Makes it stand still when it has written and not committed, and says where. If that does not come soon it runs on."""
     with Brokers([parse_address(servers)], "oncelog-demo") as brokers:
         view = brokers.view(OUTPUTS)
         admin = TransactionAdmin(brokers)

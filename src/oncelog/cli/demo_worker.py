@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 ORDERS = "orders"
 PAYMENTS = "payments"
@@ -41,7 +41,7 @@ def main() -> int:
         "client.id": name,
         # A broker that comes back is found again within half a second.
         "reconnect.backoff.max.ms": 500,
-        # librdkafka's own default forgets all brokers when all are down, but goes on sending offsets to the one it forgot.
+        # By default librdkafka forgets brokers that are down, and goes on sending offsets to one it forgot (its issue 5511).
         "metadata.recovery.strategy": "none",
     }
     consumer = Consumer(
@@ -97,9 +97,10 @@ def _read(consumer: Consumer) -> list[Order]:
     messages = consumer.consume(MOST_ORDERS_PER_TRANSACTION, timeout=0.1)
     for message in messages:
         error = message.error()
-        if error is not None and error.fatal():
+        # Fenced, for one. The client says it by this code; `fatal()` of a consumer's error is False all the same.
+        if error is not None and error.code() == KafkaError._FATAL:
             raise KafkaException(error)
-    # The other errors are news of a broker that is away for a while: the consumer goes on by itself.
+    # Other errors are news of a broker that is away for a while: the consumer goes on by itself.
     return [message for message in messages if message.error() is None]
 
 
