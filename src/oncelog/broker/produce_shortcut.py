@@ -3,7 +3,8 @@
 A producer sends frame after frame to the same partitions: between two of them only the correlation id and the records differ.
 So the bytes in front of the records are looked up whole, and lead to the partition; the answer is the earlier one with other
 numbers in it. That is half of what a small produce costs. Whatever is not exactly alike takes the usual way through the handler,
-and so does everything that does not simply succeed: then nothing has been done yet.
+and so does everything that does not simply succeed: then nothing has been written yet. A transactional batch may have added its
+partition to the transaction by then; to be asked for that once more changes nothing.
 """
 
 from struct import Struct
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncelog.access.authorizer import Operation, Resource, topic
 from oncelog.broker.dispatch import Route
+from oncelog.broker.transactional_produce import admit_one
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
 from oncelog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -66,7 +68,7 @@ class ProduceShortcuts:
         """Remember a produce that went through, if others like it can be taken short."""
         if route.version < FIRST_PRODUCE_VERSION_WITH_ZSTD or type(answer) is not ProduceResponse:
             return  # older versions have rules for what is inside the records
-        if request.transactional_id is not None or request.acks == 0:
+        if request.acks == 0:
             return
         if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
             return
@@ -89,10 +91,22 @@ class ProduceShortcuts:
 class _Alike:
     """All produces of one connection to one partition."""
 
-    __slots__ = ("_acks", "_partition", "_resource", "_reply", "_base_offset_at", "_append_time_at", "_log_start_at")
+    __slots__ = (
+        "_acks",
+        "_transactional_id",
+        "_version",
+        "_partition",
+        "_resource",
+        "_reply",
+        "_base_offset_at",
+        "_append_time_at",
+        "_log_start_at",
+    )
 
     def __init__(self, route: Route, request: Any, topic_answer: TopicProduceResponse, partition: "Partition") -> None:
         self._acks: int = request.acks
+        self._transactional_id: str | None = request.transactional_id
+        self._version = route.version
         self._partition = partition
         self._resource: Resource = topic(topic_answer.name)
         index = topic_answer.partition_responses[0].index
@@ -111,7 +125,11 @@ class _Alike:
         self._log_start_at = self._reply.find(_LONG.pack(_LOG_START))
 
     def append(self, node: "Node", caller: "Caller", frame: memoryview, records: memoryview) -> bytearray | None:
-        if not node.access.may(caller.principal, Operation.WRITE, self._resource) or is_transactional(records):
+        if not node.access.may(caller.principal, Operation.WRITE, self._resource):
+            return None
+        if is_transactional(records) and not admit_one(
+            node, caller, self._transactional_id, self._partition, records, self._version
+        ):
             return None
         appended = self._partition.append(records, node.clock.now_ms(), acks=self._acks)
         if isinstance(appended, Refused):

@@ -22,6 +22,8 @@ from oncelog.waiting.later import Later
 if TYPE_CHECKING:
     from oncelog.broker.caller import Caller
     from oncelog.broker.node import Node
+    from oncelog.broker.partition import Partition
+    from oncelog.model.bytes_like import BytesLike
     from oncelog.protocol.messages.produce import ProduceRequest
 
 #: From this version on a producer is told that aborting helps; before, the same is INVALID_TXN_STATE.
@@ -58,14 +60,40 @@ def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: in
     return _verify(node, transactional_id, unknown, version)
 
 
+def admit_one(
+    node: "Node",
+    caller: "Caller",
+    transactional_id: str | None,
+    partition: "Partition",
+    records: "BytesLike",
+    version: int,
+) -> bool:
+    """Whether the transactional batch of a request with no other may be written now. False says nothing yet: ask `admit`."""
+    if not transactional_id or not node.access.may(
+        caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)
+    ):
+        return False
+    producer = _producer_of(records)
+    if partition.log.has_open_transaction(*producer):
+        return True
+    alone = {partition.topic_partition: producer}
+    if version >= PRODUCE_V2_SINCE:
+        return _add(node, caller, transactional_id, alone) is NO_REFUSALS
+    return not _verify(node, transactional_id, alone, version)
+
+
+def _producer_of(records: "BytesLike") -> ProducerIdentity:
+    header = HEADER.unpack_from(records)
+    return ProducerIdentity(header[9], header[10])
+
+
 def _transactional_batches(request: "ProduceRequest") -> dict[TopicPartition, ProducerIdentity]:
     found = {}
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
             if records is not None and is_transactional(records):
-                header = HEADER.unpack_from(records)
-                found[TopicPartition(topic.name, data.index)] = ProducerIdentity(header[9], header[10])
+                found[TopicPartition(topic.name, data.index)] = _producer_of(records)
     return found
 
 
