@@ -277,7 +277,7 @@ def test_pipelined_transactions_are_never_sent_away(wire: Wire, orders: TopicPar
 @oncelog_only
 @by_generation
 @pytest.mark.parametrize("policy", ["page-cache", "group-commit"])
-def test_a_sequential_client_is_never_sent_away(start_broker: object, generation: Generation, policy: str) -> None:
+def test_a_sequential_client_is_never_sent_away(start_broker: StartBroker, generation: Generation, policy: str) -> None:
     broker = start_broker({"flush.policy": policy})
     with Wire(broker.port) as own:
         at = TopicPartition(create_topic(own, 2), 0)
