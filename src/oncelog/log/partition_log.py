@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncelog.log.checkpoints import write_leader_epochs
-from oncelog.log.file_names import LEADER_EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX
+from oncelog.log.file_names import INDEXES, LEADER_EPOCH_CHECKPOINT, PRODUCER_SNAPSHOT
 from oncelog.log.flushing import FlushTask
 from oncelog.log.leader_epochs import LeaderEpochs
 from oncelog.log.log_config import LogConfig
@@ -614,7 +614,10 @@ class PartitionLog:
             return None
         segments = self.segments
         unsynced = [segments[number] for number in range(segments.number_holding(self.flushed_offset), len(segments))]
-        indexes = [segment.path(kind) for segment in unsynced[:-1] for kind in (OFFSET_INDEX, TIME_INDEX)]
+        # Of a segment that is no longer written, what a reader relies on; of each, what is known of producers where it begins.
+        paths = [segment.path(kind) for segment in unsynced[:-1] for kind in INDEXES]
+        if self._unsynced_names:
+            paths += [segment.path(PRODUCER_SNAPSHOT) for segment in unsynced]
         end_offset, names = self.log_end_offset, self._unsynced_names
 
         def note() -> None:
@@ -622,7 +625,7 @@ class PartitionLog:
             self._unsynced_names -= names
 
         return FlushTask(
-            self._disk, [segment.file for segment in unsynced], indexes, self._directory if names else None, note
+            self._disk, [segment.file for segment in unsynced], paths, self._directory if names else None, note
         )
 
     def close(self) -> None:

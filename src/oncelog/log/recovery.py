@@ -15,6 +15,7 @@ from oncelog.log.checkpoints import CorruptCheckpoint, read_leader_epochs, write
 from oncelog.log.file_names import (
     CLEANED,
     DELETED,
+    INDEXES,
     LEADER_EPOCH_CHECKPOINT,
     LOG,
     SEGMENT_FILES,
@@ -150,9 +151,7 @@ def _without_orphans(disk: Disk, directory: str, names: set[str]) -> list[str]:
     orphans = [
         name
         for name in names
-        if name.endswith(SEGMENT_FILES[1:])
-        and (offset := offset_of(name)) is not None
-        and segment_file(offset, LOG) not in names
+        if name.endswith(INDEXES) and (offset := offset_of(name)) is not None and segment_file(offset, LOG) not in names
     ]
     for name in orphans:
         disk.remove(f"{directory}/{name}")

@@ -8,7 +8,15 @@ be true, or whatever it is missing, is rebuilt from the log file, which alone is
 from collections.abc import Iterator
 from contextlib import suppress
 
-from oncelog.log.file_names import LOG, OFFSET_INDEX, SEGMENT_FILES, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from oncelog.log.file_names import (
+    INDEXES,
+    LOG,
+    OFFSET_INDEX,
+    SEGMENT_FILES,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    segment_file,
+)
 from oncelog.log.offset_index import CorruptIndex, OffsetIndex
 from oncelog.log.storage import Disk, File, StorageFailed
 from oncelog.log.time_index import NO_TIMESTAMP, TimeIndex
@@ -127,7 +135,7 @@ class Segment:
         """Cut the file where the batch with `offset` begins. It is written again from here on: its indexes are in memory."""
         position = self.position_of(offset)
         indexes = (self.offset_index, self.time_index, self.transaction_index)
-        for kind in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+        for kind in INDEXES:
             # A later start might believe them: they say what was once there.
             self._disk.remove(self.path(kind))
         self.file.truncate(position)
@@ -179,6 +187,8 @@ class Segment:
             path = self.path(TRANSACTION_INDEX)
             if self._disk.exists(path):
                 index = TransactionIndex.decode(self.base_offset, self._disk.read_file(path))
+                if not len(index):
+                    raise CorruptIndex("there is a file, so there was something to say")
             else:
                 index = TransactionIndex()
             self._transaction_index = index

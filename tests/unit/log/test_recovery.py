@@ -448,6 +448,36 @@ def test_flushed_data_survives_the_loss_of_the_page_cache(tmp_path: Path) -> Non
     again.close()
 
 
+def test_what_was_flushed_of_transactions_survives_the_loss_of_the_page_cache(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    disk = SyncTrackingDisk(root)
+    log = open_log(disk)
+    for number in range(8):
+        produce(log, 0, b"x" * 60, producer_id=number, transactional=True)
+        fill(log, 4)
+        end(log, producer_id=number, commit=number % 2 == 0)
+    produce(log, 0, b"x", producer_id=9, transactional=True)
+    aborted = log.aborted_transactions(0, 1000)
+    assert len(aborted) == 4
+    assert len(log.segments) > 4
+    task = log.unflushed()
+    assert task is not None
+    task.run()
+    task.done()
+    end_offset, recovery_point = log.log_end_offset, log.flushed_offset
+    disk.close()
+
+    lose_page_cache(root)
+
+    again = RealDisk(root)
+    log = open_log(again, recovery_point=recovery_point)
+    log.advance_high_watermark(log.log_end_offset)
+    assert log.log_end_offset == end_offset
+    assert log.aborted_transactions(0, 1000) == aborted
+    assert log.last_stable_offset == end_offset - 1
+    again.close()
+
+
 def test_transactions_that_a_crash_interrupts_stay_open(disk: RealDisk) -> None:
     log = open_log(disk)
     produce(log, 0, producer_id=1, transactional=True)

@@ -147,7 +147,8 @@ def test_everything_about_transactions_is_known_after_a_restart(disk: RealDisk, 
 
 
 @pytest.mark.seed("X1")
-def test_a_damaged_transaction_index_is_rebuilt(disk: RealDisk) -> None:
+@pytest.mark.parametrize("left", [0, 33, 34])
+def test_a_damaged_transaction_index_is_rebuilt(disk: RealDisk, left: int) -> None:
     log = open_log(disk, segment_bytes=400)
     write(log, 7, 0)
     fill(log, 5)
@@ -156,7 +157,7 @@ def test_a_damaged_transaction_index_is_rebuilt(disk: RealDisk) -> None:
     aborted = log.aborted_transactions(0, 1000)
     log.close()
     (name,) = [name for name in disk.list_directory("orders-0") if name.endswith(".txnindex")]
-    disk.write_file(f"orders-0/{name}", disk.read_file(f"orders-0/{name}")[:-1])
+    disk.write_file(f"orders-0/{name}", disk.read_file(f"orders-0/{name}")[:left])
     log = open_log(disk, segment_bytes=400, clean=True)
 
     assert log.aborted_transactions(0, 1000) == aborted
