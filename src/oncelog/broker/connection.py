@@ -36,6 +36,8 @@ _API_VERSION_AND_CORRELATION = struct.Struct(">hhi")
 MAX_UNANSWERED = 64
 #: A buffer up to this size is kept for the next large frame; the server drops it when the connection falls idle.
 LARGEST_KEPT_BUFFER = 4 << 20
+#: Answers up to this size may wait for others and leave with them in one piece; larger ones leave at once, as they are.
+SMALL_ANSWER = 4 << 10
 #: What is parsed before other connections get their turn.
 BYTES_PER_TURN = 2 << 20
 
@@ -69,6 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         "_reading",
         "_closing",
         "_parsing",
+        "_outgoing",
     )
 
     def __init__(self, server: "Broker") -> None:
@@ -94,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._closing = False
         self._parsing = False
+        self._outgoing: "list[BytesLike]" = []
 
     # Coming and going
 
@@ -127,6 +131,8 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, why: str) -> None:
         if not self._closing:
             self._closing = True
+            if self._outgoing:
+                self._flush()
             _log.info("connection closed", host=self.caller.host, client_id=self.caller.client_id, why=why)
             self._transport.close()
 
@@ -172,6 +178,8 @@ class Connection(asyncio.BufferedProtocol):
             self._handle(view[start + 4 : next_start])
             start = next_start
         self._parsing = False
+        if self._outgoing:
+            self._flush()
         if self._closing:
             return
         self._start = start
@@ -335,10 +343,24 @@ class Connection(asyncio.BufferedProtocol):
             self._write(cast("list[BytesLike]", unanswered.popleft().frames))
 
     def _write(self, frames: "list[BytesLike]") -> None:
-        if len(frames) > 1:
+        if self._parsing:
+            # Every write is a call into the kernel: the small answers to all that came in one read leave in one.
+            self._outgoing += frames
+            if len(frames) > 1 or (frames and len(frames[0]) > SMALL_ANSWER):
+                self._flush()
+        elif len(frames) > 1:
             self._transport.writelines(frames)
         elif frames:
             self._transport.write(frames[0])
+
+    def _flush(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        if len(outgoing) == 1:
+            self._transport.write(outgoing[0])
+        elif max(map(len, outgoing)) <= SMALL_ANSWER:
+            self._transport.write(b"".join(outgoing))
+        else:
+            self._transport.writelines(outgoing)
 
     # Holding back
 
