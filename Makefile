@@ -24,7 +24,7 @@ $(INSTALLED): pyproject.toml constraints.txt $(wildcard setup.py src/oncelog/*/*
 	@$(BIN)/python -m compileall -q src/oncelog
 	@touch $@
 
-demo: $(INSTALLED) ## a broker, a real client, and a table of what was sent and what arrived
+demo: $(INSTALLED) ## three exactly-once workers, a worker and the broker killed, and what arrived
 	@$(BIN)/oncelog demo
 
 test: check unit seeds ## everything that must be green: check, all tests, the seeds table

@@ -1,5 +1,6 @@
 """The course of the demo: orders in, a worker killed, the broker killed, everything out, everything compared."""
 
+import random
 import signal
 import time
 from collections.abc import Callable
@@ -157,5 +158,5 @@ def _pause_in_transaction(worker: Child, servers: str) -> list[str]:
                 if its:
                     return its
             worker.resume()
-            time.sleep(0.003)
+            time.sleep(random.uniform(0.001, 0.01))
     return []

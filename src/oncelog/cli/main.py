@@ -10,7 +10,7 @@ import oncelog
 
 COMMANDS = {
     "serve": "run a broker until it is told to stop",
-    "demo": "produce and consume through a real client, and count what arrived",
+    "demo": "three exactly-once workers, one of them and the broker killed, and a count of what arrived",
     "transactions": "list, describe and abort transactions, and find hanging ones",
     "explain-lag": "what holds back the last stable offset of a topic, and what to do about it",
 }
