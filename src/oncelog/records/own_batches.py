@@ -4,6 +4,7 @@ They are what `builder` and `control` make, byte for byte (a test holds them tog
 record makes four of them, and they decide how many transactions a second there are.
 """
 
+from functools import lru_cache
 from struct import Struct
 
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
@@ -28,15 +29,17 @@ _MARKER_LENGTH = _MARKER_RECORD.size - 1
 
 def single_record_batch(key: bytes, value: bytes | None, timestamp_ms: int) -> bytearray:
     """A whole batch of one record without headers."""
-    if value is None:
-        content = b"".join((b"\0\0\0", _length(len(key)), key, b"\1\0"))
-    else:
-        content = b"".join((b"\0\0\0", _length(len(key)), key, _length(len(value)), value, b"\0"))
-    record = _length(len(content)) + content
-    inside = (
-        _INSIDE_CRC.pack(0, 0, timestamp_ms, timestamp_ms, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, 1) + record
-    )
-    return _sealed(inside)
+    before_key, before_value = _lengths(len(key), -1 if value is None else len(value))
+    header = _INSIDE_CRC.pack(0, 0, timestamp_ms, timestamp_ms, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, 1)
+    return _sealed(b"".join((header, before_key, key, before_value, value or b"", b"\0")))
+
+
+@lru_cache(maxsize=4096)
+def _lengths(key: int, value: int) -> tuple[bytes, bytes]:
+    """All of a record that stands before its key, and before its value. Kept: an id's records have few different lengths."""
+    before_key, before_value = b"\0\0\0" + _length(key), _length(value)
+    content = len(before_key) + key + len(before_value) + max(value, 0) + 1
+    return _length(content) + before_key, before_value
 
 
 def end_marker_batch(
@@ -60,10 +63,8 @@ def _sealed(inside: bytes) -> bytearray:
 
 
 def _length(length: int) -> bytes:
-    """As a record writes lengths: a zigzag varint."""
-    coded = length << 1
-    if coded < 0x80:
-        return coded.to_bytes(1, "big")
+    """As a record writes lengths: a zigzag varint. -1 is the length of nothing."""
+    coded = length << 1 if length >= 0 else 1
     encoded = bytearray()
     while coded > 0x7F:
         encoded.append(coded & 0x7F | 0x80)

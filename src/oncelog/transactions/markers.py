@@ -161,7 +161,8 @@ class MarkerSender:
                     case Answer.BUG:
                         outcome.bugs.append((marker.transactional_id, partition, code))
             else:
-                self._enqueue(outstanding, retry)
+                if retry:
+                    self._enqueue(outstanding, retry)
                 if self._take_if_finished(outstanding):
                     outcome.finished.append(outstanding.transaction)
         return outcome

@@ -67,5 +67,7 @@ def state_diagram() -> str:
 
 #: The markers of these are still to be written: a coordinator that finds one at start goes on with it.
 PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+#: The outcome is a commit, from the moment it is decided.
+COMMITTED = frozenset({State.PREPARE_COMMIT, State.COMPLETE_COMMIT})
 #: No transaction is open: a new one may begin, and the id may expire.
 AT_REST = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oncelog.model.producer_identity import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdentity
 from oncelog.model.topic_partition import TopicPartition
-from oncelog.transactions.states import PREPARED, State, may_become
+from oncelog.transactions.states import COMMITTED, PREPARED, State, may_become
 
 MAX_EPOCH = 2**15 - 1
 NO_PARTITIONS: frozenset[TopicPartition] = frozenset()
@@ -45,7 +45,7 @@ class Transaction(NamedTuple):
 
     @property
     def commits(self) -> bool:
-        return self.state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
+        return self.state in COMMITTED
 
     @property
     def is_epoch_exhausted(self) -> bool:

@@ -50,6 +50,10 @@ class Later(Generic[T]):
 
     def then(self, change: "Callable[[T], U | Later[U]]") -> "Later[U]":
         """The answer after `change`, which may itself give a `Later`."""
+        if self._value is not _NOTHING:
+            # Most answers are there at once: these need nobody to wait for them.
+            result = change(self._value)
+            return result if isinstance(result, Later) else completed(result)
         changed: Later[U] = Later()
 
         def pass_on(value: T) -> None:
@@ -83,5 +87,5 @@ def all_of(answers: "list[Later[T]]") -> "Later[list[T]]":
 
 def completed(value: T) -> "Later[T]":
     answer: Later[T] = Later()
-    answer.complete(value)
+    answer._value = value
     return answer
