@@ -27,7 +27,7 @@ from oncelog.records.record import read_all_records
 from oncelog.runtime.disk import RealDisk
 
 NOW = 1_700_000_000_000
-BUDGET_S = 4.0
+BUDGET_S = 2.5
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=150)
 
 

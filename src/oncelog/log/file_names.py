@@ -23,8 +23,6 @@ LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 
 DELETED_DIRECTORY = "-delete"
-FUTURE_DIRECTORY = "-future"
-STRAY_DIRECTORY = "-stray"
 
 
 def segment_file(base_offset: int, kind: str, suffix: str = "") -> str:

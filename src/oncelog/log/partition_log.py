@@ -362,7 +362,7 @@ class PartitionLog:
         self._room -= size
         self.log_end_offset = last_offset + 1
         for position, header in placed.batches:
-            active.index_batch(start + position, header)
+            active.indexes.count(start + position, header.size, header.last_offset, header.max_timestamp)
             aborted = replay(self._producers, header, placed.data, position)
             if aborted is not None:
                 active.add_aborted(aborted)
@@ -474,15 +474,24 @@ class PartitionLog:
         """The aborted transactions that have something in [from_offset, up_to), in the order of their markers (MISSION X2)."""
         found: list[AbortedTransaction] = []
         for number in range(self.segments.number_holding(from_offset), len(self.segments)):
+            if self._first_aborted_offset(number) >= up_to:
+                continue
             if self._transaction_index(number).collect(from_offset, up_to, found):
                 break
         return found
+
+    def _first_aborted_offset(self, number: int) -> int:
+        try:
+            return self.segments[number].indexes.first_aborted_offset
+        except CorruptIndex:
+            self._transaction_index(number)
+            return self.segments[number].indexes.first_aborted_offset
 
     def _transaction_index(self, number: int) -> TransactionIndex:
         segment = self.segments[number]
         self.segments.use(segment)
         try:
-            return segment.transaction_index
+            return segment.indexes.of_transactions
         except CorruptIndex:
             return rebuild_transaction_index(list(self.segments), number, self._snapshots)
 
@@ -634,7 +643,7 @@ class PartitionLog:
         if self.log_end_offset != self._written_end_offset:
             self._written_end_offset = self.log_end_offset
             active = self._active
-            if len(active.offset_index) or len(active.transaction_index):
+            if len(active.indexes.by_offset) or len(active.indexes.of_transactions):
                 active.write_indexes()
                 self._snapshots.take(self.log_end_offset, self._producers, self.segments.bases)
             # Else so little was written since the last roll that reading it again costs less than these files.

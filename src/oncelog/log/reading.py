@@ -53,7 +53,7 @@ class ReadPlan:
             return Read(data, self._next_offset)
         last_offset, at = self._boundary
         if at and not _is_batch(data, at, last_offset):
-            self._segment.distrust_indexes()
+            self._segment.indexes.replace()
             at = 0
         end, next_offset = _end_of_batches(data, at)
         if end == at:
@@ -118,7 +118,7 @@ def _plan_within(
         return None
     if end - start <= max_bytes:
         return ReadPlan(segment, start, end - start, next_offset)
-    last_offset, boundary = segment.offset_index.entry_at_or_before(start + max_bytes - HEADER_SIZE)
+    last_offset, boundary = segment.indexes.by_offset.entry_at_or_before(start + max_bytes - HEADER_SIZE)
     if boundary > start:
         return ReadPlan(segment, start, max_bytes, from_offset, (last_offset, boundary - start))
     first = segment.header_at(start)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from oncelog.log.batch_scan import headers
 from oncelog.log.checkpoints import CorruptCheckpoint, read_leader_epochs, write_leader_epochs
 from oncelog.log.file_names import (
     CLEANED,
@@ -32,8 +33,19 @@ from oncelog.log.segment import Segment
 from oncelog.log.storage import Disk
 from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
 from oncelog.model.bytes_like import BytesLike
-from oncelog.records.batch import BatchHeader, CorruptBatch, crc_matches, read_header
+from oncelog.records.batch import (
+    CRC_COVERS_FROM,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    Corruption,
+    read_header,
+)
 from oncelog.records.control import read_control_record
+from oncelog.records.crc32c import crc32c
 
 READ_SIZE = 4 << 20
 LARGEST_OFFSET = 2**63 - 1
@@ -93,7 +105,7 @@ def load_log(
 def _resume(loaded: LoadedLog) -> bool:
     """Take the last segment as a clean stop left it. False if it is not what a clean stop leaves."""
     try:
-        end_offset, loaded.files_complete = loaded.segments[-1].resume()
+        end_offset, loaded.files_complete = loaded.segments[-1].indexes.resume()
         loaded.producers = rebuild_producers(loaded.segments, loaded.snapshots, end_offset)
     except CorruptBatch:
         return False
@@ -136,7 +148,7 @@ def _replaced_by(disk: Disk, directory: str, swap: str, names: set[str]) -> list
     segment = Segment(disk, directory, base_offset, 0, suffix=SWAP)
     end_offset = base_offset + 1
     try:
-        for _, header in segment.headers():
+        for _, header in headers(segment.file):
             end_offset = max(end_offset, header.next_offset)
     except CorruptBatch:
         pass
@@ -197,25 +209,64 @@ def _recover(loaded: LoadedLog, recovery_point: int) -> None:
 
 
 def recover_segment(segment: Segment, next_offset: int, producers: ProducerState, epochs: LeaderEpochs) -> int:
-    """Read the whole segment, rebuild its indexes, cut it at the first bad byte. The offset at which it ends."""
-    segment.start_indexes()
-    end = 0
-    for position, header, data, at in whole_batches(segment):
-        if not _belongs(header, next_offset, segment.base_offset) or not crc_matches(data, at, header):
-            break
-        try:
-            aborted = replay(producers, header, data, at)
-        except CorruptBatch:
-            break
-        if aborted is not None:
-            segment.add_aborted(aborted)
-        if header.partition_leader_epoch > epochs.latest:
-            epochs.assign(header.partition_leader_epoch, header.base_offset)
-        segment.index_batch(position, header)
-        next_offset = header.next_offset
-        end = position + header.size
-    if end < segment.size:
-        segment.file.truncate(end)
+    """Read the whole segment, rebuild its indexes, cut it at the first bad byte. The offset at which it ends.
+
+    One loop with few calls in it: a segment may hold millions of small batches, and somebody waits for the start.
+    """
+    indexes = segment.indexes
+    indexes.start()
+    position, whole, size = 0, 0, segment.size
+    largest_offset = segment.base_offset + LARGEST_RELATIVE_OFFSET
+    try:
+        while position < size:
+            data = segment.file.read_at(position, max(READ_SIZE, segment.header_at(position).size))
+            view = memoryview(data)
+            at, end = 0, len(data)
+            while at + HEADER_SIZE <= end:
+                fields = HEADER.unpack_from(data, at)
+                (
+                    base_offset,
+                    batch_length,
+                    leader_epoch,
+                    magic,
+                    crc,
+                    _,
+                    last_offset_delta,
+                    _,
+                    _,
+                    producer_id,
+                    _,
+                    _,
+                    _,
+                ) = fields
+                following = at + batch_length + LOG_OVERHEAD
+                if following > end:
+                    break
+                last_offset = base_offset + last_offset_delta
+                if (
+                    magic != MAGIC
+                    or batch_length < HEADER_SIZE - LOG_OVERHEAD
+                    # A batch that is whole but out of place is a remnant of something else.
+                    or not next_offset <= base_offset <= last_offset <= largest_offset
+                    or crc32c(view[at + CRC_COVERS_FROM : following]) != crc
+                ):
+                    raise CorruptBatch(Corruption.UNREADABLE_RECORDS, f"at {position + at}")
+                header: BatchHeader = tuple.__new__(BatchHeader, fields)
+                if producer_id >= 0:
+                    aborted = replay(producers, header, data, at)
+                    if aborted is not None:
+                        segment.add_aborted(aborted)
+                if leader_epoch > epochs.latest:
+                    epochs.assign(leader_epoch, base_offset)
+                indexes.count(position + at, following - at, last_offset, header.max_timestamp)
+                next_offset = last_offset + 1
+                at = following
+                whole = position + at
+            if not at:
+                raise CorruptBatch(Corruption.TRUNCATED, f"the batch at {position} cannot be read whole")
+            position = whole
+    except CorruptBatch:
+        segment.file.truncate(whole)
     return next_offset
 
 
@@ -238,15 +289,6 @@ def whole_batches(segment: Segment, position: int = 0) -> Iterator[tuple[int, Ba
             header = read_header(data)
         yield position, header, data, at
         position += header.size
-
-
-def _belongs(header: BatchHeader, next_offset: int, base_offset: int) -> bool:
-    """A batch that is whole but out of place is a remnant of something else."""
-    return (
-        header.base_offset >= next_offset
-        and header.last_offset_delta >= 0
-        and header.last_offset - base_offset <= LARGEST_RELATIVE_OFFSET
-    )
 
 
 # Producer state
@@ -276,7 +318,7 @@ def rebuild_producers(segments: list[Segment], snapshots: ProducerSnapshots, end
     for segment in segments[first:]:
         if from_offset >= end_offset:
             break
-        for position, header in segment.headers(segment.position_of(from_offset)):
+        for position, header in headers(segment.file, segment.position_of(from_offset)):
             if header.base_offset >= end_offset:
                 return producers
             if header.producer_id >= 0:
@@ -294,5 +336,5 @@ def rebuild_transaction_index(segments: list[Segment], number: int, snapshots: P
         aborted = replay(producers, header, data, at)
         if aborted is not None:
             index.append(aborted)
-    segment.write_transaction_index(index)
+    segment.indexes.write_transactions(index)
     return index

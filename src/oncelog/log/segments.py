@@ -12,7 +12,7 @@ from oncelog.log.segment import Segment
 from oncelog.log.storage import Disk
 
 #: Indexes of segments that are only read are let go again when this many others have been used since.
-INDEXES_KEPT = 2
+INDEXES_KEPT = 4
 
 
 class Segments:

@@ -3,10 +3,10 @@
 The time index says from where to look, the batch headers which batch it is; only that one batch is opened.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from oncelog.log.segment import Segment
+from oncelog.log.segments import Segments
 from oncelog.records.batch import BatchHeader
 from oncelog.records.record import Record, read_records
 
@@ -17,12 +17,13 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def find_timestamp(segments: Iterable[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
+def find_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """The first record from `log_start_offset` on whose timestamp is not below `timestamp`."""
     for segment in segments:
-        if segment.max_timestamp < timestamp:
+        if segment.indexes.max_timestamp < timestamp:
             continue
-        start = max(segment.time_index.offset_before(timestamp), log_start_offset)
+        segments.use(segment)
+        start = max(segment.indexes.by_time.offset_before(timestamp), log_start_offset)
         for position, header in segment.headers_near(start):
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
@@ -32,13 +33,14 @@ def find_timestamp(segments: Iterable[Segment], timestamp: int, log_start_offset
     return None
 
 
-def find_max_timestamp(segments: Iterable[Segment]) -> TimestampOffset | None:
+def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
     """The first record with the largest timestamp; None if no record has one."""
-    segment = max(segments, key=lambda segment: segment.max_timestamp)
-    largest = segment.max_timestamp
+    segment = max(segments, key=lambda segment: segment.indexes.max_timestamp)
+    largest = segment.indexes.max_timestamp
     if largest < 0:
         return None
-    for position, header in segment.headers_near(segment.offset_of_max_timestamp):
+    segments.use(segment)
+    for position, header in segment.headers_near(segment.indexes.offset_of_max_timestamp):
         if header.max_timestamp == largest:
             for record in _records(segment, position, header):
                 if record.timestamp == largest:

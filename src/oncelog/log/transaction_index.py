@@ -16,6 +16,7 @@ from oncelog.log.offset_index import CorruptIndex
 _ENTRY = Struct(">hqqqq")
 ENTRY_SIZE = _ENTRY.size
 VERSION = 0
+NOTHING_ABORTED = 2**63 - 1
 
 
 class AbortedTransaction(NamedTuple):
@@ -26,9 +27,11 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    __slots__ = ("_entries", "_last_offsets")
+    __slots__ = ("first_offset", "_entries", "_last_offsets")
 
     def __init__(self) -> None:
+        #: Where the earliest of them begins; NOTHING_ABORTED if there is none.
+        self.first_offset = NOTHING_ABORTED
         self._entries: list[AbortedTransaction] = []
         self._last_offsets: list[int] = []
 
@@ -59,6 +62,7 @@ class TransactionIndex:
     def append(self, entry: AbortedTransaction) -> None:
         self._entries.append(entry)
         self._last_offsets.append(entry.last_offset)
+        self.first_offset = min(self.first_offset, entry.first_offset)
 
     def collect(self, from_offset: int, up_to: int, found: list[AbortedTransaction]) -> bool:
         """Add what overlaps [from_offset, up_to) to `found`. True if no later segment can have more."""
@@ -73,3 +77,4 @@ class TransactionIndex:
     def truncate(self, offset: int) -> None:
         kept = bisect_left(self._last_offsets, offset)
         del self._entries[kept:], self._last_offsets[kept:]
+        self.first_offset = min((entry.first_offset for entry in self._entries), default=NOTHING_ABORTED)

@@ -180,7 +180,7 @@ def test_an_index_that_would_grow_too_large_rolls_the_segment(disk: RealDisk) ->
     fill(log, 40)
 
     assert len(log.segments) > 5
-    assert all(len(segment.offset_index) <= 48 // 8 for segment in log.segments)
+    assert all(len(segment.indexes.by_offset) <= 48 // 8 for segment in log.segments)
 
 
 def test_a_changed_config_holds_from_the_next_append(disk: RealDisk) -> None:

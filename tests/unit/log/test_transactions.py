@@ -74,7 +74,7 @@ def test_aborted_transactions_are_in_the_index_of_the_segment_with_their_marker(
     marker = end(log, producer_id=7, commit=False).base_offset
     fill(log, 5)
 
-    with_entries = [segment.base_offset for segment in log.segments if len(segment.transaction_index)]
+    with_entries = [segment.base_offset for segment in log.segments if len(segment.indexes.of_transactions)]
     assert with_entries == [log.segments[log.segments.number_holding(marker)].base_offset]
     (entry,) = log.aborted_transactions(0, 100)
     assert entry == (7, 0, marker, marker + 1)
