@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._closing = False
         self._parsing = False
-        self._outgoing: "list[BytesLike]" = []
+        self._outgoing: list[BytesLike] = []
 
     # Coming and going
 

@@ -133,7 +133,7 @@ class _Running:
         await self.broker.start()
         self._started.set_result(None)
         await self._told_to_stop.wait()
-        await self.broker.stop()
+        await self.broker.stop(keep_data=not self._temporary)
 
     def _remove_temporary(self) -> None:
         if self._temporary:

@@ -8,6 +8,7 @@ from oncelog.broker.log_checkpoints import NOTHING_CHECKPOINTED, LogCheckpoints
 from oncelog.broker.logging import get_logger
 from oncelog.broker.partition import Partition
 from oncelog.log.checkpoints import CorruptCheckpoint, read_partition_metadata, write_partition_metadata
+from oncelog.log.file_names import deleted_partition_directory
 from oncelog.log.partition_log import PartitionLog
 from oncelog.log.storage import Disk, StorageFailed
 from oncelog.model.error_code import ErrorCode
@@ -108,7 +109,7 @@ class Partitions:
         for partition in doomed_partitions.values():
             partition.close(Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} was deleted"))
             partition.log.close()
-            doomed = f"{partition.topic_partition}.{self._node.random_bytes(8).hex()}-delete"
+            doomed = deleted_partition_directory(partition.topic_partition, self._node.random_bytes(16).hex())
             try:
                 # Renamed first: a crash in the middle of the removal must not leave half a log under a name that may come back.
                 self._disk.rename(str(partition.topic_partition), doomed)

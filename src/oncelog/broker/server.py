@@ -101,8 +101,11 @@ class Broker:
         node.load_coordinators()
         self._background = Background(node)
 
-    async def stop(self) -> None:
-        """Answer no more, put everything on disk, and leave the mark of a clean stop."""
+    async def stop(self, *, keep_data: bool = True) -> None:
+        """Answer no more, put everything on disk, and leave the mark of a clean stop.
+
+        A broker whose directory goes with it need not wait for the disk: `keep_data=False`.
+        """
         if self._listener is not None:
             self._listener.close()
         # Members of groups that wait for an answer get one, so that they look for their coordinator again at once.
@@ -115,9 +118,11 @@ class Broker:
         self._background.stop()
         self._sweeping.cancel()
         self.node.room.close()
-        self.node.partitions.close()
+        if keep_data:
+            self.node.partitions.close()
         self._store.close()
-        self._directory.mark_clean_shutdown()
+        if keep_data:
+            self._directory.mark_clean_shutdown()
         self._directory.close()
         _log.info("stopped", host=self.host, port=self.port)
 

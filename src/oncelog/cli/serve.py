@@ -58,8 +58,19 @@ def _serve(arguments: argparse.Namespace) -> int:
     # After the checks above: a mistake is told before the rest of the broker is even loaded.
     from oncelog.broker.server import Broker
 
+    _raise_descriptor_limit()
     broker = Broker(config, data_dir, listen.host, listen.port, advertised)
     return _run_until_signal(broker, listen)
+
+
+def _raise_descriptor_limit() -> None:
+    """Each client takes a descriptor, and so does each log in use: take as many as the system lets this process have."""
+    import resource
+    from contextlib import suppress
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # what is there has to do
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _overrides(settings: list[str]) -> dict[str, str]:

@@ -16,7 +16,9 @@ def sessions(slots: int = 10, evict_after_ms: int = 1_000) -> FetchSessions:
 
 
 def request(session_id=0, session_epoch=0, partitions=(), forgotten=()):
-    topics = [FetchTopic(topic="t", partitions=[FetchPartition(partition=index, fetch_offset=at) for index, at in partitions])]
+    topics = [
+        FetchTopic(topic="t", partitions=[FetchPartition(partition=index, fetch_offset=at) for index, at in partitions])
+    ]
     return FetchRequest(
         session_id=session_id,
         session_epoch=session_epoch,
@@ -89,7 +91,9 @@ def test_full_slots_give_way_only_to_sessions_long_unused():
     found = sessions(slots=2, evict_after_ms=1_000)
     context(found, request(partitions=[(0, 0)]), now_ms=0)
     context(found, request(partitions=[(0, 0)]), now_ms=500)
-    assert context(found, request(partitions=[(0, 0)]), now_ms=900).session_id == 0, "both are in use: served without one"
+    assert context(found, request(partitions=[(0, 0)]), now_ms=900).session_id == 0, (
+        "both are in use: served without one"
+    )
     context(found, request(100, 1), now_ms=950)
     assert context(found, request(partitions=[(0, 0)]), now_ms=1_600).session_id == 102, "101 has been idle the longest"
     assert refusal(found, request(101, 1)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND

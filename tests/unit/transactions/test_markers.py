@@ -39,7 +39,9 @@ def test_partitions_are_grouped_by_leader_and_the_last_answer_finishes(sender):
     assert sorted(sender.destinations) == [HERE, THERE]
 
     here = sender.take(HERE)
-    assert [(m.partitions, m.committed, m.coordinator_epoch, m.producer_epoch) for m in here] == [((ORDERS,), True, 3, 5)]
+    assert [(m.partitions, m.committed, m.coordinator_epoch, m.producer_epoch) for m in here] == [
+        ((ORDERS,), True, 3, 5)
+    ]
     assert sender.answered(here, all_answer(ErrorCode.NONE)).finished == []
     assert sender.partitions_left("billing") == {PAYMENTS}
 
@@ -82,7 +84,9 @@ def test_a_deleted_partition_needs_no_marker(sender, leaders):
     assert not sender.send(prepared, 1)
     del leaders[ORDERS]
     assert sender.look_for_leaders() == [prepared]
-    assert sender.send(transaction(State.PREPARE_ABORT, partitions=frozenset()), 1), "nothing to mark is finished at once"
+    assert sender.send(transaction(State.PREPARE_ABORT, partitions=frozenset()), 1), (
+        "nothing to mark is finished at once"
+    )
 
 
 @pytest.mark.seed("T8")

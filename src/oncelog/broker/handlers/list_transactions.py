@@ -43,7 +43,9 @@ def handle_list_transactions(
         and (not producers or transaction.producer_id in producers)
         and (request.duration_filter < 0 or _runs_for(transaction.start_ms, now_ms) > request.duration_filter)
         and (not request.transactional_id_pattern or pattern.fullmatch(transaction.transactional_id))
-        and node.access.may(caller.principal, Operation.DESCRIBE, transactional_id_resource(transaction.transactional_id))
+        and node.access.may(
+            caller.principal, Operation.DESCRIBE, transactional_id_resource(transaction.transactional_id)
+        )
     ]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
 
