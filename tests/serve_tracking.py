@@ -8,16 +8,17 @@ The same broker as the command starts; only its disk port is another (see tests/
 import argparse
 import asyncio
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from oncelog.broker.config import load_config
 from oncelog.broker.event_loop import new_event_loop
 from oncelog.broker.server import Broker
 from oncelog.cli.addresses import advertised_address, parse_address
-from tests.disks import sync_tracking_disk
+from tests.disks import WrappedDisk, sync_tracking_disk
 
 
-def main() -> None:
+def main(disk_on: Callable[[Path], WrappedDisk] = sync_tracking_disk) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--listen", required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
@@ -27,7 +28,7 @@ def main() -> None:
     listen = parse_address(arguments.listen)
     arguments.data_dir.mkdir(parents=True, exist_ok=True)
     advertised = advertised_address(config, listen)
-    disk = sync_tracking_disk(arguments.data_dir)
+    disk = disk_on(arguments.data_dir)
     broker = Broker(config, arguments.data_dir, listen.host, listen.port, advertised, disk=disk)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve(broker))
