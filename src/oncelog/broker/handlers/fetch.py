@@ -5,7 +5,7 @@ whether the fetch can be answered. Only then are they read; what is not in the p
 that one reader of old data does not hold up everybody else.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from oncelog.access.authorizer import Operation
 from oncelog.access.authorizer import topic as topic_resource
@@ -201,10 +201,9 @@ class DelayedFetch:
         if self._committed_only:
             aborted = []
             if look.read is not None:
-                aborted = [
-                    AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)
-                    for transaction in log.aborted_transactions(look.wanted.asked.fetch_offset, look.read.next_offset)
-                ]
+                # The index's entries go out as they are: they have the fields of the message, and there may be many.
+                found = log.aborted_transactions(look.wanted.asked.fetch_offset, look.read.next_offset)
+                aborted = cast("list[AbortedTransaction]", found)
         data = PartitionData(
             partition_index=index,
             high_watermark=log.high_watermark,
