@@ -9,6 +9,10 @@ KILOBYTE_RECORD = bytes(range(256)) * 4
 TINY_RECORD = KILOBYTE_RECORD[:100]
 
 
+class Refused(Exception):
+    """The server answered with an error."""
+
+
 class ProduceLoad:
     """Produce requests of one idempotent producer to one partition, one after the other."""
 
@@ -32,7 +36,7 @@ class ProduceLoad:
 
     def check(self, response: memoryview) -> None:
         if error := int.from_bytes(response[self._error]):
-            raise RuntimeError(f"the produce request was refused with error code {error}")
+            raise Refused(f"the produce request was refused with error code {error}")
 
     def run(self, count: int, in_flight: int = 1) -> None:
         for _ in range(in_flight):
