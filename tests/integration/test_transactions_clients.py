@@ -65,7 +65,7 @@ def partitions_of(orders: TopicPartition) -> list[TopicPartition]:
     return [TopicPartition(orders.topic, index) for index in range(3)]
 
 
-@pytest.mark.seed("I9")
+@pytest.mark.seed("I9", "I5")
 @by_each_library
 def test_committed_is_read_and_aborted_is_not(
     quick: BrokerProcess, wire: Wire, orders: TopicPartition, make: Make
@@ -96,6 +96,7 @@ def test_committed_is_read_and_aborted_is_not(
     assert [value for value in everything if value.endswith(b"commit")] == committed
 
 
+@pytest.mark.seed("I5")
 @by_each_library
 def test_an_open_transaction_is_seen_only_by_readers_who_do_not_care(
     quick: BrokerProcess, wire: Wire, orders: TopicPartition, make: Make
