@@ -147,9 +147,11 @@ def test_an_idle_producer_is_forgotten_by_its_partition_unless_its_transaction_i
         assert read_partition(wire, orders) == [b"1", b"2", b"3", b"4"]
 
 
-@pytest.mark.seed("I12")
+@pytest.mark.seed("I12", "I14")
 @pytest.mark.parametrize("generation", [V1, V2], ids=lambda generation: generation.name)
-def test_a_forgotten_producer_may_begin_with_any_sequence(start_broker: StartBroker, generation: Generation) -> None:
+def test_a_forgotten_producer_may_begin_with_any_sequence_unless_transactions_number_anew(
+    start_broker: StartBroker, generation: Generation
+) -> None:
     broker = start_broker(PRODUCERS_EXPIRE)
     orders = TopicPartition(create_topic(broker.bootstrap_servers), 0)
     with Wire(broker.port) as wire:
@@ -163,9 +165,18 @@ def test_a_forgotten_producer_may_begin_with_any_sequence(start_broker: StartBro
             assert time.monotonic() < deadline
             time.sleep(0.05)
         producer.add(orders)
-        batch = batch_of([b"2"], producer.identity, 5)
-        (result,) = wire.produce("idle", {orders: batch}, generation.produce)
-        assert result.error_code == 0
+
+        def send(sequence: int, value: bytes) -> ErrorCode:
+            batches = {orders: batch_of([value], producer.identity, sequence)}
+            (result,) = wire.produce("idle", batches, generation.produce)
+            return ErrorCode(result.error_code)
+
+        if generation is V2:
+            # Under v2 every transaction begins with 0: a later one first means that one is missing.
+            assert send(5, b"too early") is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert send(0, b"2") is ErrorCode.NONE
+        else:
+            assert send(5, b"2") is ErrorCode.NONE
         producer.commit()
         producer.settle()
         assert read_partition(wire, orders) == [b"1", b"2"]

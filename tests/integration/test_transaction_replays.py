@@ -142,6 +142,23 @@ def test_late_offsets_do_not_get_into_a_later_v2_transaction(wire: Wire, orders:
     assert committed_offset(wire, group, orders) == 5
 
 
+@pytest.mark.seed("I2", "I14")
+def test_the_second_batch_of_a_v2_transaction_is_not_taken_for_the_first(wire: Wire, orders: TopicPartition) -> None:
+    producer = WireProducer(wire, unique("id"), V2).initialise()
+    other = TopicPartition(orders.topic, 1)
+    early = batch_of([b"second"], producer.identity, 1)
+    first = batch_of([b"first"], producer.identity, 0)
+    codes = [result.error_code for result in wire.produce(producer.transactional_id, {orders: early, other: first})]
+    assert codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.NONE]
+    for batch in (first, early):
+        (result,) = wire.produce(producer.transactional_id, {orders: batch})
+        assert result.error_code == ErrorCode.NONE
+    producer.commit()
+    producer.settle()
+    assert read_partition(wire, orders) == [b"first", b"second"]
+    assert read_partition(wire, other) == [b"first"]
+
+
 @pytest.mark.seed("I14")
 def test_an_aborted_empty_v2_transaction_shuts_its_own_late_produce_out(wire: Wire, orders: TopicPartition) -> None:
     producer = WireProducer(wire, unique("id"), V2).initialise()

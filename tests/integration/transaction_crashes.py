@@ -1,7 +1,7 @@
 """A producer that works until its broker dies, what it was told until then, and what must be true after the broker is back.
 
-One transactional id through all of a test's rounds. Each of its transactions writes one value to every output and commits an offset;
-some are committed, some aborted, some left open for a successor. The round's broker dies at a named place. The next one must show
+One transactional id through all of a test's rounds. Each of its transactions writes one value to every output and commits an
+offset; some are committed, some aborted, some left open for a successor. The broker dies at a named place. The next one must show
 exactly what the told outcomes, and the rules for the untold one, allow.
 """
 

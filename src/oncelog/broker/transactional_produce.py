@@ -6,7 +6,7 @@ record; an older client must have added it itself, which is verified. So no batc
 not know of, and no transaction is left hanging there.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.access.authorizer import Operation
 from oncelog.access.authorizer import transactional_id as transactional_id_resource
@@ -45,13 +45,11 @@ def admit(node: "Node", caller: "Caller", request: "ProduceRequest", version: in
     if not transactional_id:
         why = "transactional batches need a transactional id that is not empty"
         return dict.fromkeys(batches, Refused(ErrorCode.INVALID_REQUEST, why))
-    if len(set(batches.values())) > 1:
+    if len({sent.producer for sent in batches.values()}) > 1:
         why = "batches of several producers in one transactional request"
         return dict.fromkeys(batches, Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why))
     unknown = {
-        partition: producer
-        for partition, producer in batches.items()
-        if not _is_in_transaction(node, partition, producer)
+        partition: sent for partition, sent in batches.items() if not _is_in_transaction(node, partition, sent.producer)
     }
     if not unknown:
         return NO_REFUSALS
@@ -73,27 +71,34 @@ def admit_one(
         caller.principal, Operation.WRITE, transactional_id_resource(transactional_id)
     ):
         return False
-    producer = _producer_of(records)
-    if partition.log.has_open_transaction(*producer):
+    sent = _sent(records)
+    if partition.log.has_open_transaction(*sent.producer):
         return True
-    alone = {partition.topic_partition: producer}
+    alone = {partition.topic_partition: sent}
     if version >= PRODUCE_V2_SINCE:
         return _add(node, caller, transactional_id, alone) is NO_REFUSALS
     return not _verify(node, transactional_id, alone, version)
 
 
-def _producer_of(records: "BytesLike") -> ProducerIdentity:
+class _Sent(NamedTuple):
+    """Who sent a batch, and its number among the producer's."""
+
+    producer: ProducerIdentity
+    sequence: int
+
+
+def _sent(records: "BytesLike") -> _Sent:
     header = HEADER.unpack_from(records)
-    return ProducerIdentity(header[9], header[10])
+    return _Sent(ProducerIdentity(header[9], header[10]), header[11])
 
 
-def _transactional_batches(request: "ProduceRequest") -> dict[TopicPartition, ProducerIdentity]:
+def _transactional_batches(request: "ProduceRequest") -> dict[TopicPartition, _Sent]:
     found = {}
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
             if records is not None and is_transactional(records):
-                found[TopicPartition(topic.name, data.index)] = _producer_of(records)
+                found[TopicPartition(topic.name, data.index)] = _sent(records)
     return found
 
 
@@ -104,28 +109,46 @@ def _is_in_transaction(node: "Node", partition: TopicPartition, producer: Produc
 
 
 def _add(
-    node: "Node", caller: "Caller", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity]
+    node: "Node", caller: "Caller", transactional_id: str, unknown: dict[TopicPartition, _Sent]
 ) -> "Refusals | Later[Refusals]":
-    producer = next(iter(unknown.values()))
-    command = AddPartitions(transactional_id, producer, frozenset(unknown), TRANSACTION_VERSION)
+    early = {
+        partition: _NOT_THE_FIRST for partition, sent in unknown.items() if _comes_too_early(node, partition, sent)
+    }
+    added = frozenset(unknown).difference(early)
+    if not added:
+        return early
+    command = AddPartitions(transactional_id, next(iter(unknown.values())).producer, added, TRANSACTION_VERSION)
 
     def refusals(result: ProducerIdentity | Refused) -> Refusals:
         if isinstance(result, Refused):
-            return dict.fromkeys(unknown, Refused(_produce_code(result.code), result.why))
-        return NO_REFUSALS
+            return {**dict.fromkeys(added, Refused(_produce_code(result.code), result.why)), **early}
+        return early or NO_REFUSALS
 
     answer = node.transactions.run(command, caller)
     return refusals(answer.value) if answer.done else answer.then(refusals)
 
 
-def _verify(
-    node: "Node", transactional_id: str, unknown: dict[TopicPartition, ProducerIdentity], version: int
-) -> Refusals:
+_NOT_THE_FIRST = Refused(
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    "a transaction's first batch in this partition has sequence 0: one is missing",
+)
+
+
+def _comes_too_early(node: "Node", partition: TopicPartition, sent: _Sent) -> bool:
+    """Under v2 sequences start anew with every transaction: a later one first means that the one before it is still to come."""
+    if sent.sequence == 0:
+        return False
+    found = node.partitions.get(partition.topic, partition.partition)
+    # Of a producer that the partition knows, the log itself can tell.
+    return not isinstance(found, Refused) and not found.log.knows_producer(sent.producer.producer_id)
+
+
+def _verify(node: "Node", transactional_id: str, unknown: dict[TopicPartition, _Sent], version: int) -> Refusals:
     if not node.config.transaction_partition_verification_enable:
         return NO_REFUSALS
     refusals = {}
-    for partition, producer in unknown.items():
-        refused = node.transactions.verify(transactional_id, producer, partition)
+    for partition, sent in unknown.items():
+        refused = node.transactions.verify(transactional_id, sent.producer, partition)
         if refused is not None:
             code = _produce_code(refused.code)
             if code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:

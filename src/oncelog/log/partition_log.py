@@ -516,6 +516,9 @@ class PartitionLog:
     def active_producers(self) -> list[Producer]:
         return list(self._producers)
 
+    def knows_producer(self, producer_id: int) -> bool:
+        return self._producers.get(producer_id) is not None
+
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         producer = self._producers.get(producer_id)
         return (
