@@ -131,6 +131,7 @@ def _run_until_signal(broker: "Broker", listen: "Address") -> int:
 
 async def _start_and_wait(broker: "Broker") -> None:
     import asyncio
+    import gc
     import signal
 
     loop = asyncio.get_running_loop()
@@ -144,7 +145,11 @@ async def _start_and_wait(broker: "Broker") -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    # What is loaded stays: looking for garbage among it while it loads, and ever after, would find none.
+    gc.disable()
     await broker.start()
+    gc.freeze()
+    gc.enable()
     print(f"oncelog ready on {broker.host or '0.0.0.0'}:{broker.port}", flush=True)
     await told_to_stop.wait()
     await broker.stop()
