@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _INT = Struct(">i")
 _LONG = Struct(">q")
+_NUMBERS = Struct(">qqq")
 #: Where the client's id begins: behind api key, version and correlation id.
 _AFTER_CORRELATION = 8
 _CORRELATION_IN_REPLY = 4
@@ -39,19 +40,23 @@ _BASE_OFFSET, _APPEND_TIME, _LOG_START = 0x7EA1B2C3D4E5F607, 0x7EA1B2C3D4E5F618,
 class ProduceShortcuts:
     """The frames one connection has sent and may send again, by what stands in front of their records."""
 
-    __slots__ = ("_by_prefix", "_prefix_end")
+    __slots__ = ("_by_prefix", "_prefix_ends")
 
     MOST = 1024
+    #: Topics with names of so many lengths may alternate before the memory begins anew.
+    MOST_LENGTHS = 4
 
     def __init__(self) -> None:
         self._by_prefix: dict[tuple[int, bytes], _Alike] = {}
-        self._prefix_end = 0
+        self._prefix_ends: list[int] = []
 
-    def take(self, node: "Node", caller: "Caller", frame: memoryview, version: int) -> bytearray | None:
+    def take(self, node: "Node", caller: "Caller", frame: memoryview, version: int) -> bytes | None:
         """The whole answer; None if the frame must take the usual way."""
-        end = self._prefix_end
-        alike = self._by_prefix.get((version, bytes(frame[_AFTER_CORRELATION:end])))
-        if alike is None:
+        for end in self._prefix_ends:
+            alike = self._by_prefix.get((version, frame[_AFTER_CORRELATION:end].tobytes()))
+            if alike is not None:
+                break
+        else:
             return None
         if version < FLEXIBLE_SINCE:
             if len(frame) < end + 4 or _INT.unpack_from(frame, end)[0] != len(frame) - end - 4:
@@ -81,10 +86,13 @@ class ProduceShortcuts:
         start = len(frame) - tail - len(data.records)
         end = start - (_size_of_size(len(data.records)) if tail else 4)
         prefix = (route.version, bytes(frame[_AFTER_CORRELATION:end]))
-        if len(self._by_prefix) >= self.MOST or end != self._prefix_end:
-            # Another topic: frames are looked up by one length of what stands in front.
+        known_length = end in self._prefix_ends
+        if len(self._by_prefix) >= self.MOST or (not known_length and len(self._prefix_ends) >= self.MOST_LENGTHS):
             self._by_prefix.clear()
-        self._prefix_end = end
+            self._prefix_ends.clear()
+            known_length = False
+        if not known_length:
+            self._prefix_ends.append(end)
         self._by_prefix[prefix] = _Alike(route, request, answer.responses[0], partition)  # type: ignore[arg-type]
 
 
@@ -97,10 +105,10 @@ class _Alike:
         "_version",
         "_partition",
         "_resource",
-        "_reply",
-        "_base_offset_at",
-        "_append_time_at",
-        "_log_start_at",
+        "_pack",
+        "_head",
+        "_middle",
+        "_end",
     )
 
     def __init__(self, route: Route, request: Any, topic_answer: TopicProduceResponse, partition: "Partition") -> None:
@@ -118,13 +126,15 @@ class _Alike:
         ]
         (reply,) = route.encode(ProduceResponse(responses=topics), bytearray(route.response_header.pack(0, 0)))
         _INT.pack_into(reply, 0, len(reply) - _INT.size)
-        self._reply = bytes(reply)
-        self._base_offset_at = self._reply.index(_LONG.pack(_BASE_OFFSET))
-        self._append_time_at = self._reply.index(_LONG.pack(_APPEND_TIME))
-        # Not in every version of the answer.
-        self._log_start_at = self._reply.find(_LONG.pack(_LOG_START))
+        reply = bytes(reply)
+        # From v5 on, and none older comes here, the three numbers stand side by side.
+        numbers_at = reply.index(_NUMBERS.pack(_BASE_OFFSET, _APPEND_TIME, _LOG_START))
+        self._head = reply[:_CORRELATION_IN_REPLY]
+        self._middle = reply[_CORRELATION_IN_REPLY + 4 : numbers_at]
+        self._end = reply[numbers_at + _NUMBERS.size :]
+        self._pack = Struct(f">4s4s{len(self._middle)}sqqq{len(self._end)}s").pack
 
-    def append(self, node: "Node", caller: "Caller", frame: memoryview, records: memoryview) -> bytearray | None:
+    def append(self, node: "Node", caller: "Caller", frame: memoryview, records: memoryview) -> bytes | None:
         if not node.access.may(caller.principal, Operation.WRITE, self._resource):
             return None
         if is_transactional(records) and not admit_one(
@@ -138,13 +148,10 @@ class _Alike:
                 # on the usual way it would be refused for good instead of being sent again.
                 _LONG.pack_into(records, 0, 0)
             return None
-        reply = bytearray(self._reply)
-        reply[_CORRELATION_IN_REPLY : _CORRELATION_IN_REPLY + 4] = frame[4:8]
-        _LONG.pack_into(reply, self._base_offset_at, appended.base_offset)
-        _LONG.pack_into(reply, self._append_time_at, appended.log_append_time_ms)
-        if self._log_start_at >= 0:
-            _LONG.pack_into(reply, self._log_start_at, appended.log_start_offset)
-        return reply
+        base_offset, _, append_time, log_start, _ = appended
+        return self._pack(
+            self._head, frame[4:8].tobytes(), self._middle, base_offset, append_time, log_start, self._end
+        )
 
 
 def _read_size(frame: memoryview, position: int) -> tuple[int, int]:

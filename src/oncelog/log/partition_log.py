@@ -41,6 +41,9 @@ from oncelog.records.validation import ProduceRules, validate_produced
 NOT_KNOWN = -1
 
 
+_new = tuple.__new__
+
+
 class Appended(NamedTuple):
     base_offset: int
     last_offset: int
@@ -237,7 +240,7 @@ class PartitionLog:
         if by_producer:
             self._producers.apply_batch(header, base_offset)
         append_time = max_timestamp if self._append_time else NO_APPEND_TIME
-        return Appended(base_offset, last_offset, append_time, self.log_start_offset, False)
+        return _new(Appended, (base_offset, last_offset, append_time, self.log_start_offset, False))
 
     def _write_at_end(
         self, batch: bytearray | memoryview, batch_length: int, last_offset: int, max_timestamp: int, leader_epoch: int

@@ -30,6 +30,9 @@ NO_COORDINATOR_EPOCH = -1
 TRANSACTION_VERSION_2 = 2
 
 
+_new = tuple.__new__
+
+
 class Origin(Enum):
     """Who appends: clients are checked in full, coordinators number no sequences, a leader has checked what it replicates."""
 
@@ -198,7 +201,7 @@ class ProducerState:
         first = header.base_sequence
         last = (first + delta) & LARGEST_SEQUENCE if first >= 0 else NO_SEQUENCE
         timestamp = header.max_timestamp
-        producer.batches.append(BatchMetadata(first, last, base_offset, base_offset + delta, timestamp))
+        producer.batches.append(_new(BatchMetadata, (first, last, base_offset, base_offset + delta, timestamp)))
         producer.last_timestamp = timestamp
         producer.next_sequence = (last + 1) & LARGEST_SEQUENCE
         if header.attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset < 0:
