@@ -146,10 +146,12 @@ def test_late_offsets_do_not_get_into_a_later_v2_transaction(wire: Wire, orders:
 def test_the_second_batch_of_a_v2_transaction_is_not_taken_for_the_first(wire: Wire, orders: TopicPartition) -> None:
     producer = WireProducer(wire, unique("id"), V2).initialise()
     other = TopicPartition(orders.topic, 1)
+    wait_until_stable(wire, orders, other)
     early = batch_of([b"second"], producer.identity, 1)
     first = batch_of([b"first"], producer.identity, 0)
-    codes = [result.error_code for result in wire.produce(producer.transactional_id, {orders: early, other: first})]
-    assert codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.NONE]
+    results = wire.produce(producer.transactional_id, {orders: early, other: first})
+    codes = {result.index: ErrorCode(result.error_code) for result in results}
+    assert codes == {0: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 1: ErrorCode.NONE}
     for batch in (first, early):
         (result,) = wire.produce(producer.transactional_id, {orders: batch})
         assert result.error_code == ErrorCode.NONE

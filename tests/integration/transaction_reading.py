@@ -183,7 +183,7 @@ def wait_until_stable(connection: RawConnection, *partitions: TopicPartition, wi
     for partition in partitions:
         while True:
             fetched = fetch(connection, partition)
-            if fetched.last_stable_offset == fetched.high_watermark:
+            if fetched.code is ErrorCode.NONE and fetched.last_stable_offset == fetched.high_watermark:
                 break
             assert time.monotonic() < deadline, (
                 f"{partition}: the last stable offset stays at {fetched.last_stable_offset}, "
