@@ -20,7 +20,13 @@ from oncelog.transactions.states import State
 from oncelog.transactions.transaction_records import decode_key, decode_value
 from tests.brokers import BrokerProcess, StartBroker, oncelog_only, target_is_kafka
 from tests.integration.topics import create_topic
-from tests.integration.transaction_reading import READ_UNCOMMITTED, fetch, read_partition, wait_until_stable
+from tests.integration.transaction_reading import (
+    READ_UNCOMMITTED,
+    fetch,
+    read_partition,
+    stored_bytes,
+    wait_until_stable,
+)
 from tests.integration.transaction_wire import V1, V2, Generation, Wire, WireProducer, batch_of, warm_up
 
 PARTITIONS = 3
@@ -207,7 +213,7 @@ def test_the_state_topic_is_compacted_and_nothing_is_lost_by_it(start_broker: St
         still_open.send(orders, values=[b"open"])
         written = 5 * (1 + 3 * 100) + 2
         deadline = time.monotonic() + 20
-        while record_count(directory) > written // 4:
+        while sum(header.record_count for _, header in batches(stored_bytes(directory))) > written // 4:
             assert time.monotonic() < deadline, "nobody compacts it"
             time.sleep(0.05)
     broker.kill()
@@ -225,13 +231,6 @@ def test_the_state_topic_is_compacted_and_nothing_is_lost_by_it(start_broker: St
         still_open.commit()
         wait_until_stable(wire, orders)
         assert len(read_partition(wire, orders)) == 506
-
-
-def record_count(directory: object) -> int:
-    count = 0
-    for file in sorted(directory.glob("*.log")):  # type: ignore[attr-defined]
-        count += sum(header.record_count for _, header in batches(file.read_bytes()))
-    return count
 
 
 @pytest.mark.seed("I7")

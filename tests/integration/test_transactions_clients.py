@@ -97,6 +97,7 @@ def test_committed_is_read_and_aborted_is_not(
 
 
 @pytest.mark.seed("I5")
+@pytest.mark.seed("I5")
 @by_each_library
 def test_an_open_transaction_is_seen_only_by_readers_who_do_not_care(
     quick: BrokerProcess, wire: Wire, orders: TopicPartition, make: Make

@@ -32,9 +32,10 @@ from tests.integration.transaction_reading import (
     fetch_request,
     read_answer,
     read_partition,
+    stored_bytes,
     wait_until_stable,
 )
-from tests.integration.transaction_wire import V1, V2, Wire, WireProducer, warm_up
+from tests.integration.transaction_wire import V1, V2, Wire, WireProducer, batch_of, warm_up
 
 SMALL_SEGMENTS = {"segment.bytes": "1048576"}
 
@@ -305,3 +306,32 @@ def test_other_consumers_read_around_markers_without_isolation(
         producer.settle()
     for library in LIBRARIES:
         assert [message.value for message in library.read(bootstrap, orders.topic, 3)] == [b"0", b"1", b"2"]
+
+
+@oncelog_only
+@pytest.mark.seed("X1")
+def test_compaction_takes_aborted_data_away_and_readers_do_not_notice(start_broker: StartBroker) -> None:
+    # A segment is compacted once it is no longer written: here, when it is 50 ms old and somebody has looked.
+    broker = start_broker({"log.cleaner.backoff.ms": "50", "log.retention.check.interval.ms": "50"})
+    compacted = {"cleanup.policy": "compact", "segment.ms": "50", "min.cleanable.dirty.ratio": "0.01"}
+    orders = TopicPartition(create_topic(broker.bootstrap_servers, configs=compacted), 0)
+    directory = broker.data_directory / str(orders)
+    with Wire(broker.port) as wire:
+        producer = WireProducer(wire, "id", V1).initialise()
+        for number in range(30):
+            producer.add(orders)
+            value = b"%s %d" % (b"aborted" if number % 2 else b"committed", number)
+            batch = batch_of([value], producer.identity, number, key=b"key %d" % (number % 4))
+            (result,) = wire.produce("id", {orders: batch}, 11)
+            assert result.error_code == 0
+            producer.end(committed=number % 2 == 0)
+            time.sleep(0.005)
+        deadline = time.monotonic() + 20
+        while b"aborted" in stored_bytes(directory):
+            assert time.monotonic() < deadline, "what was aborted is still there"
+            time.sleep(0.05)
+        assert read_partition(wire, orders) == [b"committed 26", b"committed 28"]
+    broker.kill()
+    broker.start()
+    with Wire(broker.port) as wire:
+        assert read_partition(wire, orders) == [b"committed 26", b"committed 28"]

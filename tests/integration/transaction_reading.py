@@ -3,8 +3,10 @@
 The filter is written down here once more on purpose: it is what the broker's answers have to be good for.
 """
 
+import contextlib
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from oncelog.model.error_code import ErrorCode
 from oncelog.model.topic_partition import TopicPartition
@@ -190,3 +192,12 @@ def wait_until_stable(connection: RawConnection, *partitions: TopicPartition, wi
                 f"the high watermark is {fetched.high_watermark}"
             )
             time.sleep(0.01)
+
+
+def stored_bytes(directory: Path) -> bytes:
+    """What a partition's segments hold. Compaction may take a file away between two looks."""
+    found = []
+    for file in sorted(directory.glob("*.log")):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(file.read_bytes())
+    return b"".join(found)
