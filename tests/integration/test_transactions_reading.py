@@ -1,10 +1,11 @@
 """What readers get of transactions: the last stable offset, the aborted list, markers they step over, fetches that wait."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from oncelog.log.transaction_index import AbortedTransaction, TransactionIndex
 from oncelog.model.error_code import ErrorCode
@@ -261,7 +262,10 @@ def test_a_waiting_committed_read_is_not_woken_by_what_it_may_not_see(
 
 
 @pytest.mark.seed("X2")
-def test_an_open_transaction_still_holds_readers_back_after_a_kill(start_broker: StartBroker) -> None:
+@pytest.mark.parametrize("end", [BrokerProcess.kill, BrokerProcess.stop], ids=["kill", "stop"])
+def test_an_open_transaction_still_holds_readers_back_after_a_restart(
+    start_broker: StartBroker, end: Callable[[BrokerProcess], object]
+) -> None:
     broker = start_broker()
     orders = TopicPartition(create_topic(broker.bootstrap_servers), 0)
     with Wire(broker.port) as wire:
@@ -277,7 +281,7 @@ def test_an_open_transaction_still_holds_readers_back_after_a_kill(start_broker:
         done.send(orders, values=[b"behind it"])
         done.commit()
         done.settle()
-    broker.kill()
+    end(broker)
     broker.start()
     with Wire(broker.port) as wire:
         if target_is_kafka():
@@ -335,3 +339,18 @@ def test_compaction_takes_aborted_data_away_and_readers_do_not_notice(start_brok
     broker.start()
     with Wire(broker.port) as wire:
         assert read_partition(wire, orders) == [b"committed 26", b"committed 28"]
+
+
+def test_a_topic_deleted_in_the_middle_of_a_transaction_does_not_hold_up_the_rest(
+    wire: Wire, bootstrap: str, admin: AdminClient
+) -> None:
+    kept, deleted = (TopicPartition(create_topic(bootstrap), 0) for _ in range(2))
+    producer = WireProducer(wire, unique("id"), V1).initialise()
+    producer.send(kept, values=[b"kept"])
+    producer.send(deleted, values=[b"deleted"])
+    admin.delete_topics([deleted.topic])[deleted.topic].result(20)
+    producer.commit()
+    assert producer.settle().wire.settled(producer.transactional_id) == "CompleteCommit"
+    assert read_partition(wire, kept) == [b"kept"]
+    producer.send(kept, values=[b"next"])
+    producer.commit()

@@ -12,6 +12,8 @@ from oncelog.model.topic_partition import TopicPartition
 from oncelog.protocol.apis import ApiKey
 from oncelog.records.control import ControlType
 from oncelog.transactions.states import State
+from oncelog.transactions.transaction import MAX_EPOCH, Transaction
+from oncelog.transactions.transaction_records import encode_key, encode_value
 from tests.unit.broker.transaction_nodes import BILLING, ORDERS, PAYMENTS, TransactionNode
 
 STATE = TopicPartition("__transaction_state", 0)
@@ -273,3 +275,65 @@ def test_offsets_that_waited_for_their_group_do_not_come_after_their_transaction
     offsets = node.partition(OFFSETS).log
     assert offsets.last_stable_offset == offsets.high_watermark, "a transaction hangs that nobody will ever end"
     assert node.committed_offset("readers", ORDERS) == 3
+
+
+def near_the_end(node: TransactionNode, epoch: int) -> tuple[TransactionNode, ProducerIdentity]:
+    """The same node after a start that finds the id at this epoch."""
+    before = node.initialise()
+    at_end = Transaction(BILLING, before.producer_id, epoch, 60_000, last_update_ms=node.time.ms)
+    node.partition(STATE).append_record(encode_key(BILLING), encode_value(at_end), lambda _: None)
+    return node.killed(), at_end.identity
+
+
+@pytest.mark.seed("I3")
+def test_each_instance_takes_an_epoch_and_the_last_leaves_the_next_another_producer_id(node: TransactionNode) -> None:
+    node, identity = near_the_end(node, MAX_EPOCH - 2)
+    last = node.initialise()
+    assert last == identity._replace(producer_epoch=MAX_EPOCH - 1)
+    assert node.add(last, ORDERS) is ErrorCode.NONE
+    assert node.send(last, ORDERS) is ErrorCode.NONE
+    fresh = node.initialise()
+    assert fresh.producer_epoch == 0
+    assert fresh.producer_id != last.producer_id
+    assert node.markers(ORDERS) == [ControlType.ABORT], "what the last one left open"
+    assert node.end(last) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert node.add(fresh, ORDERS) is ErrorCode.NONE
+    assert node.send(fresh, ORDERS) is ErrorCode.NONE
+    assert node.end(fresh) is ErrorCode.NONE
+    log = node.partition(ORDERS).log
+    assert log.last_stable_offset == log.high_watermark == 4
+    node.store.close()
+
+
+@pytest.mark.seed("I3", "I14")
+@pytest.mark.parametrize("killed", [False, True])
+def test_v2_transactions_go_on_under_another_producer_id_when_the_epochs_run_out(
+    node: TransactionNode, killed: bool
+) -> None:
+    node, identity = near_the_end(node, MAX_EPOCH - 3)
+    seen = [identity]
+    for _ in range(5):
+        assert node.send_later(identity, ORDERS, version=12).value is ErrorCode.NONE
+        answer = node.end_answer(identity)
+        assert answer.error_code == 0
+        if killed:
+            node = node.killed()
+        again = node.end_answer(identity)
+        assert (again.error_code, again.producer_id, again.producer_epoch) == (
+            ErrorCode.NONE,
+            answer.producer_id,
+            answer.producer_epoch,
+        ), "a repeat: the answer got lost, not the transaction"
+        identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
+        seen.append(identity)
+    assert [epoch for _, epoch in seen] == [MAX_EPOCH - 3, MAX_EPOCH - 2, MAX_EPOCH - 1, 0, 1, 2]
+    assert len({producer_id for producer_id, _ in seen}) == 2
+    assert node.markers(ORDERS) == [ControlType.COMMIT] * 5
+    log = node.partition(ORDERS).log
+    assert log.last_stable_offset == log.high_watermark == 10
+    for old in seen[:-2]:
+        assert node.send_later(old, ORDERS, version=12).value in (
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        )
+    node.store.close()

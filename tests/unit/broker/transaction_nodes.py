@@ -179,6 +179,16 @@ class TransactionNode(AdminNode):
         assert answer.done
         return answer.value
 
+    def end_answer(self, producer: ProducerIdentity, version: int = 5) -> Any:
+        return self.ask(
+            ApiKey.END_TXN,
+            version,
+            transactional_id=BILLING,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            committed=True,
+        )
+
     def end_later(self, producer: ProducerIdentity, committed: bool = True, version: int = 4) -> Later[ErrorCode]:
         return self.ask_later(
             ApiKey.END_TXN,
