@@ -22,7 +22,7 @@ from oncelog.model.bytes_like import BytesLike
 CLOSED = -1
 LEAST_DESCRIPTORS = 32
 MOST_DESCRIPTORS = 8192
-#: How far apart a read is probed for pages that are not in memory. What is cold is mostly cold as a whole, and each probe is a call.
+#: How far apart a read is probed for pages that are not in memory. What is cold is mostly cold as a whole; each probe is a call.
 PROBE_STEP = 512 << 10
 
 
