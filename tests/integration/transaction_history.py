@@ -141,7 +141,7 @@ class WireMember(Participant):
         try:
             self._carry_out(self.producer, written)
         except Denied as denied:
-            if denied.code not in SHUT_OUT or written.outcome is not Outcome.UNKNOWN:
+            if denied.code not in SHUT_OUT or written.outcome is Outcome.COMMITTED:
                 raise
             # Refused at its first asking: the timeout was quicker.
             written.outcome = Outcome.ABORTED
