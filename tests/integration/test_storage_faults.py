@@ -14,6 +14,7 @@ import confluent_kafka
 import pytest
 
 from oncelog.broker.config import load_config
+from oncelog.broker.event_loop import new_event_loop
 from oncelog.broker.server import Broker
 from tests.brokers import QUICK_GROUPS, BrokerProcess, StartBroker, oncelog_only
 from tests.disks import FaultyDisk
@@ -117,13 +118,18 @@ class FaultyBroker:
         config = load_config({**QUICK_GROUPS, "flush.policy": policy}, None)
         self._broker = Broker(config, directory, "127.0.0.1", 0, disk=self.disk)
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread = threading.Thread(target=self._run)
         self._thread.start()
         assert self._ready.wait(20)
 
     @property
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self._broker.port}"
+
+    def _run(self) -> None:
+        # On the loop that the broker really runs on: asyncio's own leaves a client open that comes while it stops.
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
