@@ -7,11 +7,14 @@ ONCELOG_TRANSACTION_CRASH_ROUNDS says), by clients of both generations, with bot
 comes back and repeats what it was about, in the others a successor takes over.
 """
 
+import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.brokers import oncelog_only
+from tests.disks import lose_page_cache
 from tests.integration.transaction_crashes import (
     NAME,
     ROUNDS,
@@ -123,7 +126,7 @@ OFTEN = {
 @pytest.mark.seed("I12")
 @pytest.mark.parametrize("step", COMPACTION)
 def test_the_broker_dies_while_the_state_topic_is_compacted(tmp_path: Path, step: str) -> None:
-    broker = FailingBroker(tmp_path / "data", OFTEN, on_disk=True)
+    broker = FailingBroker(tmp_path / "data", OFTEN, script="serve_failing.py")
     with broker:
         billing = Billing.on(broker)
         broker.kill()
@@ -149,7 +152,7 @@ ROLL = {
 @pytest.mark.seed("X1", "X2")
 @pytest.mark.parametrize("step", ROLL)
 def test_the_broker_dies_while_a_segment_is_rolled_under_an_open_transaction(tmp_path: Path, step: str) -> None:
-    broker = FailingBroker(tmp_path / "data", {"log.roll.ms": "5"}, on_disk=True)
+    broker = FailingBroker(tmp_path / "data", {"log.roll.ms": "5"}, script="serve_failing.py")
     with broker:
         billing = Billing.on(broker)
         broker.kill()
@@ -160,6 +163,27 @@ def test_the_broker_dies_while_a_segment_is_rolled_under_an_open_transaction(tmp
             broker.start()
             come_back(billing, broker, generation, dead, None, same_instance=number // 2 % 2 == 0)
             broker.kill()
+
+
+@pytest.mark.seed("T6", "I8")
+def test_with_group_commit_told_outcomes_hold_through_power_cuts(tmp_path: Path) -> None:
+    """The broker is killed at any moment, and every file loses what was not synced: also of markers, offsets and states."""
+    chance = random.Random(7)
+    lost: dict[str, int] = {}
+    broker = FailingBroker(tmp_path / "data", {"flush.policy": "group-commit"}, script="serve_tracking.py")
+    with broker:
+        billing = Billing.on(broker)
+        for number in range(ROUNDS):
+            generation = V2 if number % 2 else V1
+            cut = threading.Timer(chance.uniform(0.02, 0.4), broker.kill)
+            cut.start()
+            dead = billing.work_until_death(broker, generation, limit=100_000)
+            cut.join()
+            lost |= lose_page_cache(broker.directory)
+            broker.start()
+            come_back(billing, broker, generation, dead, None, same_instance=number // 2 % 2 == 0)
+    found = [name for name in lost if name.startswith("__") and name.endswith(".log")]
+    assert found or ROUNDS < 10, f"nothing of interest was lost, which proves nothing: {lost}"
 
 
 def come_back(

@@ -62,8 +62,8 @@ def on_disk(operations: str, pattern: str) -> FailPoint:
 class FailingBroker(BrokerProcess):
     """A broker that can be started so that it dies at a certain place."""
 
-    def __init__(self, directory: Path, settings: dict[str, str], *, on_disk: bool = False) -> None:
-        command = [sys.executable, str(ROOT / "tests" / "serve_failing.py")] if on_disk else None
+    def __init__(self, directory: Path, settings: dict[str, str], *, script: str | None = None) -> None:
+        command = None if script is None else [sys.executable, str(ROOT / "tests" / script)]
         super().__init__(directory, {**ONE_PARTITION_EACH, **settings}, command=command)
         self._armed: dict[str, str] = {}
 
