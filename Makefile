@@ -31,7 +31,7 @@ test: check unit seeds ## everything that must be green: check, all tests, the s
 	@echo "make test: all green"
 
 unit: $(INSTALLED) ## all tests (pass ARGS="-k name" for some)
-	@$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
+	@$(BIN)/python tools/run_tests.py -q -n $(WORKERS) $(ARGS)
 
 check: $(INSTALLED) ## style, types, layers, dead code, generated documents
 	@echo "ruff";          $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "see make format"; exit 1; }
