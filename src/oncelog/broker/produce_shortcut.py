@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from oncelog.access.authorizer import Operation, Resource, topic
 from oncelog.broker.dispatch import Route
 from oncelog.broker.transactional_produce import admit_one
-from oncelog.model.error_code import ErrorCode
 from oncelog.model.refused import Refused
 from oncelog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from oncelog.records.batch import is_transactional
@@ -143,10 +142,6 @@ class _Alike:
             return None
         appended = self._partition.append(records, node.clock.now_ms(), acks=self._acks)
         if isinstance(appended, Refused):
-            if appended.code == ErrorCode.KAFKA_STORAGE_ERROR:
-                # The log had given the batch its offset before the disk refused it, and a producer's batch starts at 0:
-                # on the usual way it would be refused for good instead of being sent again.
-                _LONG.pack_into(records, 0, 0)
             return None
         base_offset, _, append_time, log_start, _ = appended
         return self._pack(

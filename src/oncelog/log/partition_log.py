@@ -32,7 +32,15 @@ from oncelog.model.error_code import ErrorCode
 from oncelog.model.producer_identity import ProducerIdentity
 from oncelog.model.refused import Refused
 from oncelog.model.topic_partition import TopicPartition
-from oncelog.records.batch import COMPRESSION_BITS, LOG_OVERHEAD, CorruptBatch, TimestampType, read_header, stamp
+from oncelog.records.batch import (
+    COMPRESSION_BITS,
+    LOG_OVERHEAD,
+    NO_LEADER_EPOCH,
+    CorruptBatch,
+    TimestampType,
+    read_header,
+    stamp,
+)
 from oncelog.records.builder import recompress
 from oncelog.records.control import ControlRecord, ControlType
 from oncelog.records.own_batches import end_marker_batch, single_record_batch
@@ -255,7 +263,12 @@ class PartitionLog:
             if refused is not None:
                 return refused
         OFFSET_LENGTH_EPOCH.pack_into(batch, 0, base_offset, batch_length, leader_epoch)
-        self._active.append(batch, size, last_offset, max_timestamp)
+        try:
+            self._active.append(batch, size, last_offset, max_timestamp)
+        except StorageFailed:
+            # As it came: whoever sent it may try the same bytes again, and a batch that has no place yet starts at 0.
+            OFFSET_LENGTH_EPOCH.pack_into(batch, 0, 0, batch_length, NO_LEADER_EPOCH)
+            raise
         self._room -= size
         self.log_end_offset = last_offset + 1
         return None

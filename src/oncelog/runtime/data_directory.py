@@ -3,12 +3,10 @@
 - `.lock` is held with flock for as long as the process lives, whatever way it ends, and names its pid. The file itself stays.
 - `meta.properties` says which cluster and node the data belongs to: another node's directory is refused, not mixed in.
 - `.kafka_cleanshutdown` is there only between a clean stop and the next start; it is written once all else is on stable storage.
-- The offset checkpoints hold one offset per partition: recovery points, high watermarks, log starts.
 """
 
 import fcntl
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from oncelog.log.checkpoints import (
@@ -18,14 +16,11 @@ from oncelog.log.checkpoints import (
     CorruptCheckpoint,
     MetaProperties,
     read_meta_properties,
-    read_offsets,
     write_clean_shutdown,
     write_meta_properties,
-    write_offsets,
 )
 from oncelog.log.file_names import DELETED_DIRECTORY
 from oncelog.model.topic_id import topic_id_text
-from oncelog.model.topic_partition import TopicPartition
 from oncelog.runtime.disk import RealDisk
 
 LOCK = ".lock"
@@ -101,19 +96,7 @@ class DataDirectory:
         self._disk.sync_everything()
         self._disk.write_file(CLEAN_SHUTDOWN, write_clean_shutdown(broker_epoch))
 
-    # Offsets that are kept for all partitions together
-
-    def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """Empty if there is none, or none that can be read: each of these offsets can be found again, only slower."""
-        if not self._disk.exists(name):
-            return {}
-        try:
-            return read_offsets(self._disk.read_file(name))
-        except CorruptCheckpoint:
-            return {}
-
-    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int], *, sync: bool = False) -> None:
-        self._disk.write_file(name, write_offsets(offsets), sync=sync)
+    # What a crash left
 
     def remove_deleted_partitions(self) -> list[str]:
         """Finish the deletion of topics that a crash interrupted. The directories removed."""

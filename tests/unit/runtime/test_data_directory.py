@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from oncelog.model.topic_partition import TopicPartition
 from oncelog.runtime.data_directory import DataDirectory, DataDirectoryUnusable
 
 
@@ -71,17 +70,6 @@ def test_a_directory_belongs_to_one_node_of_one_cluster(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_bytes(b"rubbish")
     with pytest.raises(DataDirectoryUnusable, match=r"meta\.properties cannot be read"):
         directory.read_meta_properties()
-    directory.close()
-
-
-def test_checkpoints_are_kept_and_a_damaged_one_counts_as_none(tmp_path: Path) -> None:
-    directory = DataDirectory.open(tmp_path)
-    offsets = {TopicPartition("orders", 0): 12}
-    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {}
-    directory.write_checkpoint("recovery-point-offset-checkpoint", offsets, sync=True)
-    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == offsets
-    (tmp_path / "recovery-point-offset-checkpoint").write_bytes(b"0\n5\n")
-    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {}
     directory.close()
 
 
